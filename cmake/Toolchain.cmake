@@ -1,0 +1,41 @@
+# Flags that every room is compiled with, and the libraries that rooms may name.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  # Precompiled headers are cached only with this sloppiness; clones in different folders share.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+      ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${CCACHE})
+endif()
+
+# One binary for any x86-64-v2 machine; wider instructions only in files that are chosen at run time.
+# -ffp-contract=off: a product and a sum are fused only where the code says so (batch invariance).
+add_compile_options(-Wall -Wextra -Wshadow -Wnon-virtual-dtor -march=x86-64-v2 -ffp-contract=off)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  add_compile_options(-fpch-preprocess)
+endif()
+if(BANYAN_WERROR)
+  add_compile_options(-Werror)
+endif()
+if(BANYAN_SANITIZE)
+  add_compile_options(-fsanitize=${BANYAN_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${BANYAN_SANITIZE})
+endif()
+
+find_package(Threads REQUIRED)
+find_package(Boost 1.81 REQUIRED COMPONENTS json)
+find_package(absl REQUIRED)
+find_package(prometheus-cpp CONFIG REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
+if(BANYAN_TESTS)
+  find_package(GTest REQUIRED)
+endif()

@@ -1,0 +1,128 @@
+// An HTTP/1.1 server: connections, limits, routing, server-sent events. It knows nothing of models.
+//
+// Threads: `io_threads` threads run one io_context; each connection is one coroutine on its own
+// strand, and a handler runs in its connection's coroutine. A handler must not block.
+//
+// What the server answers by itself, always with the error body below and before any handler runs:
+//   400 invalid_request     a request that is not HTTP, a bad Content-Length, a bad target
+//   404 not_found           no route has that path
+//   405 method_not_allowed  the path exists for other methods (named in Allow)
+//   413 request_too_large   body over max_body_bytes
+//   415 unsupported_media_type  a body whose Content-Type is not application/json
+//   431 headers_too_large   headers over max_header_bytes
+//   500 internal_error      a handler that threw or answered nothing
+// HEAD is answered as GET without the body. A connection is closed after an answer that leaves the
+// request's body unread, and when it stays idle for idle_timeout between or inside requests.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+
+#include "absl/status/statusor.h"
+
+namespace banyan::http {
+
+struct Options {
+  std::string host = "127.0.0.1";
+  std::uint16_t port = 8080;  // 0: a free one
+  int io_threads = 1;
+  std::size_t max_body_bytes = 8 << 20;
+  std::size_t max_header_bytes = 16 << 10;
+  std::size_t max_connections = 4096;  // one more is accepted, answered 503 and closed
+  std::chrono::milliseconds idle_timeout{75'000};
+  // A client that does not take what is written to it for this long is disconnected.
+  std::chrono::milliseconds write_timeout{30'000};
+};
+
+struct Request {
+  std::string method;  // "GET", "POST"
+  std::string path;    // percent-decoded, without the query
+  std::string query;
+  std::string body;
+  std::vector<std::pair<std::string, std::string>> headers;  // names in lower case
+
+  // The first header of that (lower-case) name, or empty.
+  std::string_view Header(std::string_view name) const;
+};
+
+// The error of the OpenAI API: {"error":{"message","type","param","code"}}.
+struct Error {
+  int status = 500;
+  std::string code;             // "invalid_request", ...
+  std::string message;          // one sentence, for a person
+  std::string param;            // the request field at fault; empty: null on the wire
+  int retry_after_seconds = 0;  // > 0: sent as Retry-After
+};
+// The body, without a line break. "type" follows from the status: invalid_request_error,
+// authentication_error (401), rate_limit_error (429), server_error (5xx).
+std::string ErrorBody(const Error& error);
+
+struct Response {
+  int status = 200;
+  std::string body;
+  std::string content_type = "application/json";
+  std::vector<std::pair<std::string, std::string>> headers;
+};
+
+// One answer. A handler calls either Send/SendError once, or StartEvents, then Events any number of
+// times, then FinishEvents. All of them return false once the client is gone; from then on they do
+// nothing.
+class Responder {
+ public:
+  virtual ~Responder() = default;
+
+  virtual boost::asio::awaitable<bool> Send(Response response) = 0;
+  boost::asio::awaitable<bool> SendError(const Error& error);
+
+  // 200, text/event-stream, chunked. The head leaves together with the first event.
+  virtual boost::asio::awaitable<bool> StartEvents() = 0;
+  // "data: <json>\n\n" for each of `events`, all in one write.
+  virtual boost::asio::awaitable<bool> Events(std::vector<std::string> events) = 0;
+  // `events` and the terminating chunk in one write.
+  virtual boost::asio::awaitable<bool> FinishEvents(std::vector<std::string> events) = 0;
+
+  // `gone` is called at most once, on the connection's strand, when the client closes or resets the
+  // connection before the answer is complete: at once, also while nothing is being written.
+  virtual void OnDisconnect(std::function<void()> gone) = 0;
+  // The connection's strand.
+  virtual boost::asio::any_io_executor executor() = 0;
+};
+
+using Handler = std::function<boost::asio::awaitable<void>(const Request&, Responder&)>;
+
+class Server {
+ public:
+  struct Route {
+    std::string method;
+    // A path, or a prefix ending in '/' followed by '*' ("/v1/models/*").
+    std::string path;
+    Handler handler;
+  };
+
+  // Binds and listens; kAlreadyExists when the port is taken, kInvalidArgument for a bad host.
+  static absl::StatusOr<std::unique_ptr<Server>> Listen(const Options& options,
+                                                        std::vector<Route> routes);
+  virtual ~Server() = default;
+
+  virtual std::uint16_t port() const = 0;
+  // Starts the I/O threads and returns.
+  virtual void Start() = 0;
+  // Stops accepting; idle connections are closed, others after the answer they are in.
+  virtual void StopAccepting() = 0;
+  // Waits until no connection is left, at most `patience`; then closes those that are, and joins.
+  virtual void Stop(std::chrono::milliseconds patience) = 0;
+
+  virtual std::size_t connections() const = 0;
+};
+
+}  // namespace banyan::http

@@ -1,0 +1,68 @@
+// What an architecture needs of the machine: the operations of one transformer step, as a concept.
+// Architectures are templates over a backend; nothing here is virtual.
+//
+// Batch invariance: row r of every result depends on row r of its inputs (and, for Attend, on the
+// pages of r's own run up to its position) and on nothing else, bit for bit: not on the other rows,
+// the number of rows, the run's borders, the page ids or the number of threads. Each reduction has
+// one fixed order; activations are quantized within a row; K and V are read back from pages.
+//
+// Shapes: activations are row-major [rows, cols] floats owned by the backend. `Input` is the form
+// in which MatMul reads activations (quantized for quantized weights).
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "kernels/tensor.h"
+
+namespace banyan::kernels {
+
+template <class B>
+concept Backend = requires(B& b, const B& cb, const HostTensor& host, const typename B::Matrix& w,
+                           const typename B::Vector& v, typename B::Activations& x,
+                           const typename B::Activations& cx, typename B::Input& in,
+                           const typename B::Input& cin, std::span<const std::int32_t> ids,
+                           std::span<const RowRun> runs, std::span<const SlotCopy> copies,
+                           std::span<float> floats, std::span<std::byte> bytes,
+                           std::span<const std::byte> const_bytes, const Rope& rope, float f,
+                           std::int32_t n) {
+  // Weights, copied into the backend's own layout; afterwards `host` may go.
+  { b.PackMatrix(host) } -> std::same_as<typename B::Matrix>;
+  { b.PackVector(host) } -> std::same_as<typename B::Vector>;
+  { w.bytes() } -> std::convertible_to<std::int64_t>;
+
+  // Buffers of a capacity in rows, used by each step from row 0.
+  { b.MakeActivations(n, n) } -> std::same_as<typename B::Activations>;  // (max rows, cols)
+  { b.MakeInput(n, n) } -> std::same_as<typename B::Input>;              // (max rows, cols)
+
+  // x[i] = row ids[i] of the embedding matrix.
+  b.Embed(w, ids, x);
+  // in[i] = x[i] / sqrt(mean(x[i]^2) + eps) * v, in MatMul's form. Zhang & Sennrich, 2019.
+  b.RmsNorm(cx, v, f, n, in);  // (x, weight, eps, rows, out)
+  // As RmsNorm for the given rows of x only: in[i] from x[ids[i]].
+  b.RmsNormRows(cx, v, f, ids, in);
+  // x[i] = W in[i], or x[i] += W in[i].
+  b.MatMul(w, cin, n, x);  // (weights, input, rows, out)
+  b.MatMulAdd(w, cin, n, x);
+  // in[i] = silu(gate[i]) * up[i]. Shazeer, "GLU variants", 2020.
+  b.SwiGlu(cx, cx, n, in);  // (gate, up, rows, out)
+  // Rotates q and k in place and writes k and v to the pages of layer n.
+  b.RopeAndStore(x, x, cx, rope, runs, n);  // (q, k, v, rope, runs, layer)
+  // Causal attention of q over the pages of layer n, scaled by f; query head h reads KV head
+  // h / (heads / kv_heads). Ainslie et al., "GQA", 2023.
+  b.Attend(cx, f, runs, n, in);  // (q, scale, runs, layer, out)
+
+  // Row n of x, copied to the host.
+  cb.ReadRow(cx, n, floats);
+
+  // The page store. AllocatePages is called once; false when the memory cannot be had.
+  { b.AllocatePages(KvShape{}) } -> std::same_as<bool>;
+  { cb.page_bytes() } -> std::convertible_to<std::size_t>;
+  b.CopySlots(copies);
+  cb.ReadPage(n, bytes);
+  b.WritePage(n, const_bytes);
+};
+
+}  // namespace banyan::kernels

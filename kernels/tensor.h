@@ -1,0 +1,72 @@
+// Tensors as a model file holds them, and the shapes that backends are told.
+// This room depends on nothing but the standard library and the toolkit.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace banyan::kernels {
+
+// GGML tensor types that Banyan knows; the values are those of the GGUF format.
+enum class DType : std::uint32_t { kF32 = 0, kF16 = 1, kQ4_1 = 3, kQ8_0 = 8 };
+
+// Elements are stored in blocks along a row: `block` elements in `bytes` bytes.
+struct BlockShape {
+  std::string_view name;  // "Q4_1"
+  std::int64_t block = 1;
+  std::int64_t bytes = 0;
+};
+// Nothing for a type that is not in DType.
+std::optional<BlockShape> FindBlockShape(std::uint32_t gguf_type);
+BlockShape ShapeOf(DType type);
+
+// A matrix [rows, cols] in the file's own layout, row after row; each row is whole blocks.
+// A vector has one row.
+struct HostTensor {
+  DType type = DType::kF32;
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  const std::byte* data = nullptr;
+};
+
+// The plain reference: row `row` of `tensor` as floats, exactly as the format defines them.
+void DequantizeRow(const HostTensor& tensor, std::int64_t row, std::span<float> out);
+
+// The KV page store. One page holds, for each layer, keys then values, each
+// [kv_heads, page_size, head_dim] in f16.
+struct KvShape {
+  std::int32_t layers = 0;
+  std::int32_t kv_heads = 0;
+  std::int32_t head_dim = 0;   // a multiple of 8
+  std::int32_t page_size = 0;  // tokens
+  std::int32_t pages = 0;
+
+  std::int64_t values_per_token() const { return std::int64_t{2} * layers * kv_heads * head_dim; }
+};
+
+// Rotary position embedding over adjacent pairs (x[2i], x[2i+1]) of the first `dims` elements of a
+// head, angle position * base^(-2i/dims). Su et al., "RoFormer", 2021.
+struct Rope {
+  std::int32_t dims = 0;
+  float base = 10000.0F;
+};
+
+// Rows first_row .. first_row + rows - 1 of a step's activations: consecutive positions of one
+// view.
+struct RowRun {
+  std::int32_t first_row = 0;
+  std::int32_t rows = 0;
+  std::int64_t first_position = 0;
+  std::span<const std::int32_t> pages;  // the page table, as in batch.h
+};
+
+struct SlotCopy {
+  std::int32_t from = 0;
+  std::int32_t to = 0;
+  std::int32_t slots = 0;
+};
+
+}  // namespace banyan::kernels

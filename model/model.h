@@ -1,0 +1,79 @@
+// A language model: weights, a KV page store, and one operation, Forward.
+//
+// Thread safety: Forward, ReadPage and WritePage are called by the engine thread only. The rest is
+// immutable once loaded.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/metadata.h"
+#include "model/batch.h"
+
+namespace banyan::model {
+
+struct Facts {
+  std::string name;          // general.name, or "null"
+  std::string architecture;  // "llama", "null"
+  std::int32_t vocabulary_size = 0;
+  std::int64_t context_length = 0;  // tokens
+  std::int32_t layers = 0;
+  std::int32_t kv_heads = 0;
+  std::int32_t head_dim = 0;
+  std::int64_t parameters = 0;
+  std::int64_t weight_bytes = 0;        // as resident after loading
+  std::int64_t kv_bytes_per_token = 0;  // as allocated
+};
+
+// A GGUF file (v2 or v3), memory-mapped, every count, offset, type and dimension checked.
+// https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+class File {
+ public:
+  // kNotFound, or kInvalidArgument with the key or tensor that is wrong, on one line.
+  static absl::StatusOr<std::unique_ptr<File>> Open(const std::string& path);
+  virtual ~File() = default;
+
+  virtual const Metadata& metadata() const = 0;
+};
+
+struct Options {
+  std::int32_t threads = 1;     // compute threads, the caller's among them; 1..256
+  std::int32_t page_size = 16;  // tokens per page
+  std::int64_t kv_memory = 0;   // bytes; as many whole pages as fit are allocated, at least one
+  // The most tokens and logit rows of one step; buffers are sized by it.
+  std::int32_t max_batch_tokens = 256;
+};
+
+class Model {
+ public:
+  // kUnimplemented names an architecture, tensor type or setting that is not known;
+  // kInvalidArgument a tensor or key that is missing or has the wrong shape; kFailedPrecondition a
+  // machine without the instructions needed; kResourceExhausted a page pool that does not fit.
+  static absl::StatusOr<std::unique_ptr<Model>> Load(std::unique_ptr<File> file,
+                                                     const Options& options);
+
+  // `--model null`: no weights. Each slot of its pages holds a hash of the path up to that token,
+  // read back through the page table; the next token is drawn from that hash among the ids
+  // 32..126 and, one time in 256, `end_token`.
+  static absl::StatusOr<std::unique_ptr<Model>> Null(const Options& options, TokenId end_token,
+                                                     std::int32_t vocabulary_size);
+
+  virtual ~Model() = default;
+  virtual const Facts& facts() const = 0;
+  virtual std::int32_t pages() const = 0;  // in the page pool
+
+  // Runs one step. An error means that the step failed as a whole; the model stays usable.
+  virtual absl::Status Forward(const Batch& batch, StepResult& result) = 0;
+
+  // The bytes of one page: every layer's keys and values.
+  virtual std::size_t page_bytes() const = 0;
+  virtual void ReadPage(PageId page, std::span<std::byte> bytes) const = 0;
+  virtual void WritePage(PageId page, std::span<const std::byte> bytes) = 0;
+};
+
+}  // namespace banyan::model

@@ -1,0 +1,166 @@
+// The tree of token prefixes over reference-counted KV pages.
+//
+//                 root of a namespace
+//                /                   \            an edge carries a run of whole pages and their
+//        [sys0 sys1 sys2]         [other0]        tokens; siblings differ within their first page
+//         /           \               |
+//   [userA0 ansA0]  [userB0]       [..., tail]    a leaf may end in one partial page (its tail)
+//
+// A request works on a View: leased pages of the tree first, then pages of its own. As its pages
+// fill up they are published: they move to the tree, and the view's lease grows over them.
+//
+// Page states (each page is in exactly one; CheckInvariants() implements this table):
+//   free      nobody                                  allocate -> copying or open
+//   copying   a view, target of copy-on-write         copy done -> open; closed -> free
+//   open      a view, which writes it                 full -> tree or private; end -> tree (tail)
+//   or free private   a view; full but must not be shared     end -> free tree      a node evicted,
+//   flushed, replaced -> free or detached detached  leases and copies in flight             last
+//   one gone -> free
+//
+// Invariants:
+//  1. The states sum to the pool. References of a page = leases over it + 1 if in the tree + 1 for
+//     the view that owns it + copies in flight from it.
+//  2. Edges begin on page borders; siblings differ within their first page. Keys are compared token
+//     by token. A lease that ends inside an edge splits the edge first.
+//  3. A pinned node's ancestors are pinned. Only unpinned leaves are evicted, from the last page
+//  on.
+//  4. Slots in the tree were computed by exactly the tokens on the path from their root and never
+//     change.
+//  5. Publishing pages that the tree already has drops the publisher's copy and leases the tree's.
+//
+// Thread safety: none; everything belongs to the engine thread. Nothing here reads the clock, logs
+// or throws: time is told with SetTime and events go to an Observer.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/clock.h"
+#include "base/ids.h"
+#include "radix/lease.h"
+
+namespace banyan::radix {
+
+enum class PageState : std::uint8_t { kFree, kCopying, kOpen, kPrivate, kTree, kDetached };
+inline constexpr int kPageStates = 6;
+
+struct Options {
+  std::int32_t page_size = 16;  // tokens per page, kMinPageSize..kMaxPageSize
+  std::int32_t pages = 0;       // pages in the pool, 1..kMaxPages
+};
+
+// Told of what operators measure; called on the engine thread, must not call back.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  // A page left the tree by eviction: time since it entered, and since it was last matched.
+  virtual void OnEvicted(Tick lifetime, Tick idle) = 0;
+  // `pages` pages of one node were matched again, `gap` after their last use.
+  virtual void OnReused(std::int32_t pages, Tick gap) = 0;
+};
+
+struct Stats {
+  std::int64_t pages[kPageStates] = {};  // by PageState
+  std::int64_t evictable = 0;            // tree pages that no lease or copy pins
+  std::int64_t cached_tokens = 0;        // tokens whose KV the tree holds
+  std::int64_t nodes = 0;
+  std::int64_t namespaces = 0;
+  std::int64_t evicted_pages = 0;       // since start
+  std::int64_t deduplicated_pages = 0;  // since start: published, but the tree had them
+  std::int64_t copied_pages = 0;        // since start: copy-on-write
+};
+
+class Tree;
+
+// What one request attends to. Move-only; closing it (or destroying it) gives up its pages.
+//
+// The table names, in order of position: leased tree pages, then pages of its own. `tokens()` slots
+// from the front are valid; the rest of the table is room for what comes next.
+class View {
+ public:
+  View() = default;
+  View(View&&) noexcept;
+  View& operator=(View&&) noexcept;
+  ~View();  // as PrefixCache::Close(Tail::kDiscard)
+
+  bool is_open() const { return tree_ != nullptr; }
+  std::span<const PageId> page_table() const { return table_; }
+  std::int64_t tokens() const { return tokens_; }
+  std::int32_t leased_pages() const { return lease_.pages(); }
+
+ private:
+  friend class PrefixCache;
+  friend class Tree;
+
+  Tree* tree_ = nullptr;
+  NamespaceId name_space_{};
+  Lease lease_;  // over the first lease_.pages() pages of table_
+  std::vector<PageId> table_;
+  std::int64_t tokens_ = 0;
+  std::vector<TokenId> unpublished_;  // tokens of the valid slots behind the lease
+  PageCopy copy_;                     // in flight, when from != kNoPage
+};
+
+class PrefixCache {
+ public:
+  // `observer` may be null; else it outlives the cache. Views must be gone before the cache is.
+  explicit PrefixCache(const Options& options, Observer* observer = nullptr);
+  ~PrefixCache();
+
+  const Options& options() const;
+  Stats stats() const;
+  void SetTime(Tick now);
+
+  // The namespace of that name, made when new. Names are arbitrary bytes; "" is the default one.
+  NamespaceId OpenNamespace(std::string_view name);
+
+  // How many leading tokens of `tokens` are cached, whole pages and part of the next. Changes
+  // nothing.
+  std::int64_t MatchLength(NamespaceId name_space, std::span<const TokenId> tokens) const;
+
+  // A view whose first `tokens()` tokens, at most `max_tokens`, come from the cache. Whole pages
+  // are leased. When the next page matches in part, its cached slots are to be copied: the view
+  // holds the source, and the first page that Grow gives becomes the target (copying).
+  View Open(NamespaceId name_space, std::span<const TokenId> tokens, std::int64_t max_tokens);
+
+  // Pages that Grow could hand out now: free ones and those it could evict.
+  std::int64_t available_pages() const;
+
+  // Appends `pages` pages to the view, evicting where the pool is empty. False, and nothing
+  // changed, when fewer than that are available.
+  bool Grow(View& view, std::int32_t pages);
+
+  // The copy that the next step must make before it reads the view; none once CopyDone was called.
+  std::optional<PageCopy> PendingCopy(const View& view) const;
+  void CopyDone(View& view);
+
+  // The KV of `tokens`, which follow the view's valid ones, was computed and written to its pages
+  // (which Grow has given). Publishes the pages that became full; where the tree had such a page,
+  // the table now names the tree's and the view's own is free. kInexact: the slots must not be
+  // shared (a failed step, a lossy view); from then on the view's full pages become private.
+  enum class Exactness : std::uint8_t { kExact, kInexact };
+  void Append(View& view, std::span<const TokenId> tokens, Exactness exactness = Exactness::kExact);
+
+  // Ends the view. kAdopt: its last, partly filled page becomes the tail of a leaf unless the tree
+  // already has those tokens. kDiscard: that page is freed. Whole pages stay in the tree either
+  // way.
+  enum class Tail : std::uint8_t { kAdopt, kDiscard };
+  void Close(View& view, Tail tail);
+
+  // Forgets all that is cached under a namespace; pages that are leased are detached until their
+  // leases end.
+  void Flush(NamespaceId name_space);
+
+  // OK, or kInternal with the first violated invariant. O(pages + nodes).
+  absl::Status CheckInvariants() const;
+
+ private:
+  std::unique_ptr<Tree> tree_;
+};
+
+}  // namespace banyan::radix

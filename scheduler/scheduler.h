@@ -1,0 +1,96 @@
+// Decides what each step runs: continuous batching with chunked prefill over the prefix cache.
+//
+//   loop:  batch = Next(now)  ->  model.Forward(batch)  ->  Complete(result, now)
+//
+// States of a request, and what moves it (the table in request_state.h is checked at every change):
+//   waiting   submitted -> prefill (admitted), finished (cancelled, refused)
+//   prefill   prompt tokens are still to be computed -> decode, finished
+//   decode    one token per step -> finished
+//   finished  its stream has its end, its pages are given up
+//
+// Invariants:
+//  1. Admission reserves the pages of prompt + max_tokens - 1 slots, so an admitted request never
+//     waits for pages: available_pages() >= the pages reserved and not yet taken.
+//  2. Every step has at most max_batch_tokens tokens. Each decoding request has one of them; what
+//  is
+//     left goes to prefills in order of arrival, so neither starves the other
+//     (max_batch_tokens > max_running).
+//  3. A request's pages are given up only after the last step that names them: a cancel takes
+//     effect in the Complete of the step in flight, or at once when none is.
+//  4. cached_tokens is counted once per request, at admission.
+//
+// The scheduler never calls the model and never sees bytes or text. Thread safety: none; it belongs
+// to the engine thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "base/clock.h"
+#include "model/batch.h"
+#include "radix/prefix_cache.h"
+#include "scheduler/request.h"
+
+namespace banyan::scheduler {
+
+struct Options {
+  std::int32_t max_batch_tokens = 256;  // > max_running
+  std::int32_t max_running = 64;        // >= 1
+  std::int64_t context_length = 0;      // tokens, of the model
+};
+
+// Whether a request of that size can ever run: kOutOfRange with the numbers when prompt + 1 is over
+// the pool or the context, or prompt + max_tokens over the context. max_tokens < 0: none was given.
+// Pure; I/O threads ask it before they submit.
+absl::Status CheckFits(const Options& options, const radix::Options& cache,
+                       std::int64_t prompt_tokens, std::int64_t max_tokens);
+
+// Told of what operators measure and log; called on the engine thread, must not call back.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual void OnAdmitted(const Request& request, std::int64_t cached_tokens, Tick queued) = 0;
+  virtual void OnFirstToken(const Request& request, Tick since_submit) = 0;
+  virtual void OnToken(const Request& request, Tick since_last) = 0;  // the second and later ones
+  virtual void OnFinished(const Request& request, FinishReason reason, const Usage& usage,
+                          Tick since_submit) = 0;
+};
+
+struct Stats {
+  std::int64_t waiting = 0;
+  std::int64_t running = 0;
+  std::int64_t reserved_pages = 0;
+  std::int64_t computed_prompt_tokens = 0;  // since start: prefilled by steps that succeeded
+  std::int64_t steps = 0;                   // since start
+  std::int64_t failed_steps = 0;            // since start
+};
+
+class Scheduler {
+ public:
+  // `cache` and `observer` (may be null) outlive the scheduler.
+  Scheduler(const Options& options, radix::PrefixCache& cache, Observer* observer = nullptr);
+  ~Scheduler();  // requests that remain are finished with kShutdown
+
+  // Queues it; one that can never fit is finished at once with kRefused. The queue itself is
+  // bounded by the inbox.
+  void Submit(Request request, Tick now);
+  // Legal in every state; a request that is not known is ignored.
+  void Cancel(const Cancellation& cancellation, Tick now);
+
+  // The next step; empty when there is nothing to run. Its spans stay valid until Complete.
+  const Batch& Next(Tick now);
+  // What came back for the batch of the last Next.
+  void Complete(const StepResult& result, Tick now);
+
+  bool idle() const;  // nothing waits and nothing runs
+  // Requests that left the queue since the last call, for Inbox::Left.
+  std::size_t TakeLeft();
+  Stats stats() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace banyan::scheduler
