@@ -1,0 +1,136 @@
+// The CPU backend: packed weights, quantized activations, a paged KV store in f16.
+//
+// Thread safety: one thread at a time (the engine's) calls a backend; the backend's own workers
+// never outlive a call's work. Matrices, vectors and buffers belong to the backend that made them
+// and must not be used after it is destroyed.
+//
+// Rules that every operation keeps are in docs/kernels.md; the layouts are in kernels/cpu/ops.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/backend.h"
+#include "kernels/cpu/buffer.h"
+#include "kernels/tensor.h"
+
+namespace banyan::kernels {
+
+// Names of the instruction sets that the CPU backend needs and this machine lacks: a backend can be
+// created exactly when there are none.
+std::vector<std::string> MissingCpuFeatures();
+
+class CpuBackend {
+ public:
+  static constexpr std::int32_t kMaxThreads = 256;
+
+  // Weights in tiles of eight interleaved rows; memory of the backend's arena.
+  class Matrix {
+   public:
+    DType type() const { return type_; }
+    std::int64_t rows() const { return rows_; }
+    std::int64_t cols() const { return cols_; }
+    std::int64_t bytes() const { return bytes_; }  // resident, padding included
+
+   private:
+    friend class CpuBackend;
+    DType type_ = DType::kF32;
+    std::int64_t rows_ = 0;
+    std::int64_t cols_ = 0;
+    std::int64_t bytes_ = 0;
+    std::byte* tiles_ = nullptr;
+  };
+
+  class Vector {
+   public:
+    std::int64_t size() const { return size_; }
+    std::int64_t bytes() const { return size_ * std::int64_t{sizeof(float)}; }
+
+   private:
+    friend class CpuBackend;
+    std::int64_t size_ = 0;
+    float* values_ = nullptr;
+  };
+
+  // [max_rows, cols] floats, rows `stride` apart.
+  class Activations {
+   public:
+    std::int32_t max_rows() const { return max_rows_; }
+    std::int32_t cols() const { return cols_; }
+
+   private:
+    friend class CpuBackend;
+    float* row(std::int64_t r) { return memory_.as<float>() + r * stride_; }
+    const float* row(std::int64_t r) const { return memory_.as<float>() + r * stride_; }
+    std::int32_t max_rows_ = 0;
+    std::int32_t cols_ = 0;
+    std::int64_t stride_ = 0;
+    Buffer memory_;
+  };
+
+  // [max_rows, cols] as MatMul reads it: int8 with a scale per 32 values, and floats where a matrix
+  // of floats may read them. The memory of a form that nobody reads is never touched.
+  class Input {
+   public:
+    std::int32_t max_rows() const { return max_rows_; }
+    std::int32_t cols() const { return cols_; }
+
+   private:
+    friend class CpuBackend;
+    std::int32_t max_rows_ = 0;
+    std::int32_t cols_ = 0;
+    bool has_floats_ = false;  // of the rows written last
+    Buffer quants_;            // int8 [max_rows, cols], rounded up to whole blocks of 32
+    Buffer scales_;            // float [max_rows, blocks]
+    Buffer sums_;              // float [max_rows, blocks]: scale * sum of the block's quants
+    Buffer floats_;            // float [max_rows, cols], rows `stride` apart
+    std::int64_t stride_ = 0;
+  };
+
+  // `threads` compute threads, 1..kMaxThreads, the caller's among them.
+  static std::unique_ptr<CpuBackend> Create(std::int32_t threads);
+  ~CpuBackend();
+  CpuBackend(const CpuBackend&) = delete;
+  CpuBackend& operator=(const CpuBackend&) = delete;
+
+  std::int32_t threads() const;
+
+  Matrix PackMatrix(const HostTensor& host);
+  Vector PackVector(const HostTensor& host);
+  Activations MakeActivations(std::int32_t max_rows, std::int32_t cols);
+  Input MakeInput(std::int32_t max_rows, std::int32_t cols);
+
+  void Embed(const Matrix& w, std::span<const std::int32_t> ids, Activations& x);
+  void RmsNorm(const Activations& x, const Vector& weight, float eps, std::int32_t rows,
+               Input& out);
+  void RmsNormRows(const Activations& x, const Vector& weight, float eps,
+                   std::span<const std::int32_t> rows, Input& out);
+  void MatMul(const Matrix& w, const Input& in, std::int32_t rows, Activations& out);
+  void MatMulAdd(const Matrix& w, const Input& in, std::int32_t rows, Activations& out);
+  void SwiGlu(const Activations& gate, const Activations& up, std::int32_t rows, Input& out);
+  void RopeAndStore(Activations& q, Activations& k, const Activations& v, const Rope& rope,
+                    std::span<const RowRun> runs, std::int32_t layer);
+  void Attend(const Activations& q, float scale, std::span<const RowRun> runs, std::int32_t layer,
+              Input& out);
+  void ReadRow(const Activations& x, std::int32_t row, std::span<float> out) const;
+
+  bool AllocatePages(const KvShape& shape);
+  std::size_t page_bytes() const;
+  void CopySlots(std::span<const SlotCopy> copies);
+  void ReadPage(std::int32_t page, std::span<std::byte> out) const;
+  void WritePage(std::int32_t page, std::span<const std::byte> bytes);
+
+ private:
+  struct State;  // ops, threads, arena, page store, scratch
+  explicit CpuBackend(std::unique_ptr<State> state);
+
+  std::unique_ptr<State> state_;
+};
+
+static_assert(Backend<CpuBackend>);
+
+}  // namespace banyan::kernels
