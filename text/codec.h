@@ -44,6 +44,9 @@ struct Message {
 
 enum class ControlTokens : std::uint8_t { kPlainText, kRecognize };
 
+// The most text that one call encodes: far more than any context holds.
+inline constexpr std::size_t kMaxTextBytes = 16 << 20;
+
 class Codec {
  public:
   // From a model file's `tokenizer.*` keys. kUnimplemented names a tokenizer, pre-tokenizer or chat
@@ -55,7 +58,8 @@ class Codec {
 
   virtual ~Codec() = default;
 
-  // kInvalidArgument when `text` is not UTF-8 (the byte offset is named).
+  // kInvalidArgument when the text is not UTF-8 (the byte offset is named, with the piece) or has
+  // more than kMaxTextBytes.
   virtual absl::StatusOr<std::vector<TokenId>> Encode(std::string_view text,
                                                       ControlTokens control) const = 0;
   virtual absl::StatusOr<std::vector<TokenId>> Encode(std::span<const Piece> pieces) const = 0;
@@ -107,8 +111,18 @@ class StopMatcher {
   std::string Finish();
 
  private:
-  std::vector<std::string> stops_;
-  std::string held_;  // a suffix of the text so far, shorter than the longest stop string
+  struct Stop {
+    std::string text;
+    std::vector<std::size_t> borders;  // see Borders() in stop_matcher.cc
+    std::size_t matched = 0;           // bytes of `text` that the text so far ends in
+
+    // Takes the next byte; returns `matched`.
+    std::size_t Advance(char byte);
+  };
+
+  std::vector<Stop> stops_;
+  std::string held_;  // the longest end of the text so far that begins a stop string
+  bool stopped_ = false;
 };
 
 }  // namespace banyan::text

@@ -1,0 +1,28 @@
+#include "text/quote.h"
+
+#include "absl/strings/escaping.h"
+#include "text/utf8.h"
+
+namespace banyan::text {
+
+std::string Quote(std::string_view text) {
+  std::string_view shown = text.substr(0, kMaxQuotedBytes);
+  const bool cut = shown.size() < text.size();
+  // A character that the cut went through is left out; what else is not UTF-8 is escaped.
+  if (cut) {
+    std::size_t at = 0;
+    while (at < shown.size()) {
+      const Utf8Step step = NextUtf8(shown.substr(at));
+      if (step.form == Utf8Form::kUnfinished) break;
+      at += step.length;
+    }
+    shown = shown.substr(0, at);
+  }
+  const absl::string_view view(shown.data(), shown.size());
+  std::string quoted = FirstInvalidUtf8(shown) == std::string_view::npos
+                           ? absl::Utf8SafeCEscape(view)
+                           : absl::CEscape(view);
+  return '"' + quoted + (cut ? "...\"" : "\"");
+}
+
+}  // namespace banyan::text

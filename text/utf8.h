@@ -1,0 +1,29 @@
+// Well-formed UTF-8 (Unicode 15.0, section 3.9, table 3-7). Stateless, thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace banyan::text {
+
+inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";  // U+FFFD
+
+enum class Utf8Form : std::uint8_t {
+  kCharacter,   // one whole character
+  kIllFormed,   // a maximal subpart: no byte that follows can make it a character
+  kUnfinished,  // the text ends within a character
+};
+
+struct Utf8Step {
+  Utf8Form form = Utf8Form::kCharacter;
+  std::size_t length = 0;  // bytes, 1 to 4
+};
+
+// What stands at the front of `bytes`, which must not be empty.
+Utf8Step NextUtf8(std::string_view bytes);
+
+// The offset of the first byte that is not part of a whole character; npos when there is none.
+std::size_t FirstInvalidUtf8(std::string_view bytes);
+
+}  // namespace banyan::text
