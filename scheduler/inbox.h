@@ -1,8 +1,8 @@
 // The way in: requests and cancellations from I/O threads to the engine thread.
 //
 // Thread safety: any number of producers, one consumer (the engine thread). Bounded: at most
-// `max_queue` requests wait for admission, counted from Submit until Left; cancellations are at
-// most one per request that was taken.
+// `max_queue` requests wait for admission, counted from Submit until Left; callers cancel a request
+// that was taken at most once.
 #pragma once
 
 #include <chrono>
@@ -31,7 +31,9 @@ class Inbox {
     std::vector<Request> requests;
     std::vector<Cancellation> cancellations;
   };
-  // Engine: all that came since, in order; waits at most `patience` for something to come.
+  // Engine: all that came since, in order; waits at most `patience` (and an hour) for something to
+  // come, and not at all once closed. Requests are to be handled first: what a cancellation names
+  // may be among them.
   Mail Drain(std::chrono::nanoseconds patience);
   // Engine: `count` requests left the queue (admitted, cancelled or refused).
   void Left(std::size_t count);

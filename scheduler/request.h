@@ -29,7 +29,8 @@ enum class CancelReason : std::uint8_t { kClientGone, kStopString };
 struct Cancellation {
   RequestId request{};
   CancelReason reason = CancelReason::kClientGone;
-  std::int64_t output_tokens = 0;  // kStopString: how many tokens the answer used
+  // kStopString: how many tokens the answer used, cut to how many were sampled.
+  std::int64_t output_tokens = 0;
 };
 
 }  // namespace banyan::scheduler

@@ -32,8 +32,10 @@ enum class FinishReason : std::uint8_t {
 struct Usage {
   std::int64_t prompt_tokens = 0;
   std::int64_t cached_tokens = 0;  // of the prompt, <= prompt_tokens - 1
-  std::int64_t output_tokens =
-      0;            // as the client counts them: after a stop string none are counted
+  // Every token sampled for it, an end token too (it was computed, though it is not sent); those
+  // after a stop string, and those of a step that was in flight at a cancel, are not counted.
+  std::int64_t output_tokens = 0;
+  // Each runs to the end when the next never came, and is 0 when it never began itself.
   Tick queued{0};   // from submit to admission
   Tick prefill{0};  // from admission to the first token
   Tick decode{0};   // from the first token to the end
@@ -57,7 +59,7 @@ class TokenStream {
 
   // Producer. False when the stream is full (the event is not taken).
   bool Push(const StreamEvent& event);
-  // Producer, once, last: kFinished; always taken.
+  // Producer, once, last: kFinished; always taken, also when the stream is full.
   void Finish(FinishReason reason, const Usage& usage);
 
   // Consumer: takes all that waits, in order, into `events` (cleared first). Never waits.

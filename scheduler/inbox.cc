@@ -1,0 +1,70 @@
+#include "scheduler/inbox.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace banyan::scheduler {
+namespace {
+
+// A longer patience would overflow the clock when a deadline is made of it.
+constexpr std::chrono::nanoseconds kMaxPatience = std::chrono::hours(1);
+
+}  // namespace
+
+Inbox::Submitted Inbox::Submit(Request request) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_) return Submitted::kClosed;
+    if (waiting_ >= max_queue_) return Submitted::kFull;
+    mail_.requests.push_back(std::move(request));
+    ++waiting_;
+  }
+  arrived_.notify_one();
+  return Submitted::kTaken;
+}
+
+void Inbox::Cancel(const Cancellation& cancellation) {
+  {
+    const std::lock_guard lock(mutex_);
+    mail_.cancellations.push_back(cancellation);
+  }
+  arrived_.notify_one();
+}
+
+void Inbox::Close() {
+  {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+  }
+  arrived_.notify_one();
+}
+
+Inbox::Mail Inbox::Drain(std::chrono::nanoseconds patience) {
+  std::unique_lock lock(mutex_);
+  if (patience > std::chrono::nanoseconds::zero()) {
+    arrived_.wait_for(lock, std::min(patience, kMaxPatience), [this] {
+      return closed_ || !mail_.requests.empty() || !mail_.cancellations.empty();
+    });
+  }
+  return std::exchange(mail_, Mail{});
+}
+
+void Inbox::Left(std::size_t count) {
+  const std::lock_guard lock(mutex_);
+  CHECK(count <= waiting_);
+  waiting_ -= count;
+}
+
+std::size_t Inbox::waiting() const {
+  const std::lock_guard lock(mutex_);
+  return waiting_;
+}
+
+bool Inbox::closed() const {
+  const std::lock_guard lock(mutex_);
+  return closed_;
+}
+
+}  // namespace banyan::scheduler
