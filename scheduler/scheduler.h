@@ -4,20 +4,24 @@
 //
 // States of a request, and what moves it (the table in request_state.h is checked at every change):
 //   waiting   submitted -> prefill (admitted), finished (cancelled, refused)
-//   prefill   prompt tokens are still to be computed -> decode, finished
-//   decode    one token per step -> finished
+//   prefill   prompt tokens are still to be computed -> decode, ending, finished
+//   decode    one token per step -> ending, finished
+//   ending    cancelled, but a step in flight names its pages -> finished
 //   finished  its stream has its end, its pages are given up
 //
 // Invariants:
 //  1. Admission reserves the pages of prompt + max_tokens - 1 slots, so an admitted request never
 //     waits for pages: available_pages() >= the pages reserved and not yet taken.
 //  2. Every step has at most max_batch_tokens tokens. Each decoding request has one of them; what
-//  is
-//     left goes to prefills in order of arrival, so neither starves the other
+//     is left goes to prefills in order of arrival, so neither starves the other
 //     (max_batch_tokens > max_running).
 //  3. A request's pages are given up only after the last step that names them: a cancel takes
 //     effect in the Complete of the step in flight, or at once when none is.
-//  4. cached_tokens is counted once per request, at admission.
+//  4. cached_tokens is counted once per request, at admission: as late as possible, in the step
+//  that
+//     computes the first of its tokens.
+//  5. The tokens of a request whose KV is computed are prompt + output - 1: nothing attends to the
+//     last one. All that was computed in steps that succeeded is left to the tree.
 //
 // The scheduler never calls the model and never sees bytes or text. Thread safety: none; it belongs
 // to the engine thread.
@@ -46,13 +50,15 @@ struct Options {
 absl::Status CheckFits(const Options& options, const radix::Options& cache,
                        std::int64_t prompt_tokens, std::int64_t max_tokens);
 
-// Told of what operators measure and log; called on the engine thread, must not call back.
+// Told of what operators measure and log; called on the engine thread, must not call back. A token
+// is each one sampled, an end token too. Times are never negative.
 class Observer {
  public:
   virtual ~Observer() = default;
   virtual void OnAdmitted(const Request& request, std::int64_t cached_tokens, Tick queued) = 0;
   virtual void OnFirstToken(const Request& request, Tick since_submit) = 0;
   virtual void OnToken(const Request& request, Tick since_last) = 0;  // the second and later ones
+  // Exactly once for each submitted request, before its stream gets the end.
   virtual void OnFinished(const Request& request, FinishReason reason, const Usage& usage,
                           Tick since_submit) = 0;
 };
@@ -60,7 +66,7 @@ class Observer {
 struct Stats {
   std::int64_t waiting = 0;
   std::int64_t running = 0;
-  std::int64_t reserved_pages = 0;
+  std::int64_t reserved_pages = 0;          // promised to running requests, not yet taken
   std::int64_t computed_prompt_tokens = 0;  // since start: prefilled by steps that succeeded
   std::int64_t steps = 0;                   // since start
   std::int64_t failed_steps = 0;            // since start
@@ -72,15 +78,17 @@ class Scheduler {
   Scheduler(const Options& options, radix::PrefixCache& cache, Observer* observer = nullptr);
   ~Scheduler();  // requests that remain are finished with kShutdown
 
-  // Queues it; one that can never fit is finished at once with kRefused. The queue itself is
-  // bounded by the inbox.
+  // Queues it; one whose prompt can never fit is finished at once with kRefused. A max_tokens over
+  // what context and pool leave is cut to that. The queue itself is bounded by the inbox.
   void Submit(Request request, Tick now);
-  // Legal in every state; a request that is not known is ignored.
+  // Legal in every state; a request that is not known is ignored, and of two cancellations the
+  // first counts. What a step in flight brings for a cancelled request is dropped.
   void Cancel(const Cancellation& cancellation, Tick now);
 
   // The next step; empty when there is nothing to run. Its spans stay valid until Complete.
   const Batch& Next(Tick now);
-  // What came back for the batch of the last Next.
+  // What came back for the batch of the last Next, which was not empty. A failed step ends all
+  // requests of its batch.
   void Complete(const StepResult& result, Tick now);
 
   bool idle() const;  // nothing waits and nothing runs
