@@ -4,11 +4,13 @@
 // immutable once loaded.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -30,6 +32,14 @@ struct Facts {
   std::int64_t kv_bytes_per_token = 0;  // as allocated
 };
 
+// A tensor as a file stores it: rows of dims[0] elements, one after another.
+struct StoredTensor {
+  std::string_view name;
+  std::uint32_t type = 0;                        // GGUF's number for it
+  std::array<std::int64_t, 4> dims{1, 1, 1, 1};  // those not named are 1
+  std::span<const std::byte> data;
+};
+
 // A GGUF file (v2 or v3), memory-mapped, every count, offset, type and dimension checked.
 // https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 class File {
@@ -39,6 +49,9 @@ class File {
   virtual ~File() = default;
 
   virtual const Metadata& metadata() const = 0;
+  virtual std::span<const StoredTensor> tensors() const = 0;
+  // The tensor's data was used and will not be read again soon: its memory stops being resident.
+  virtual void Release(const StoredTensor& tensor) const = 0;
 };
 
 struct Options {

@@ -1,0 +1,141 @@
+#include "model/gguf.h"
+
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <string>
+
+#include "base/check.h"
+#include "model/gguf_parser.h"
+
+namespace banyan::model {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "GGUF is read as it lies in memory");
+
+template <typename T>
+T Load(const std::byte* data) {
+  T value;
+  std::memcpy(&value, data, sizeof(T));
+  return value;
+}
+
+std::optional<std::int64_t> LoadInteger(GgufType type, const std::byte* data) {
+  switch (type) {
+    case GgufType::kUint8:
+      return Load<std::uint8_t>(data);
+    case GgufType::kInt8:
+      return Load<std::int8_t>(data);
+    case GgufType::kUint16:
+      return Load<std::uint16_t>(data);
+    case GgufType::kInt16:
+      return Load<std::int16_t>(data);
+    case GgufType::kUint32:
+      return Load<std::uint32_t>(data);
+    case GgufType::kInt32:
+      return Load<std::int32_t>(data);
+    case GgufType::kInt64:
+      return Load<std::int64_t>(data);
+    case GgufType::kUint64: {
+      const auto value = Load<std::uint64_t>(data);
+      if (value > std::uint64_t{std::numeric_limits<std::int64_t>::max()}) return std::nullopt;
+      return static_cast<std::int64_t>(value);
+    }
+    default:
+      return std::nullopt;
+  }
+}
+
+std::string_view LoadString(const std::byte* data) {
+  return {reinterpret_cast<const char*>(data + sizeof(std::uint64_t)), Load<std::uint64_t>(data)};
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Gguf>> Gguf::Parse(std::span<const std::byte> bytes) {
+  std::unique_ptr<Gguf> file(new Gguf);
+  if (absl::Status status = GgufParser(bytes, *file).Run(); !status.ok()) return status;
+  return file;
+}
+
+absl::StatusOr<std::unique_ptr<Gguf>> Gguf::Parse(Mapping mapping) {
+  absl::StatusOr<std::unique_ptr<Gguf>> file = Parse(mapping.bytes());
+  if (file.ok()) (*file)->mapping_ = std::move(mapping);
+  return file;
+}
+
+absl::StatusOr<std::unique_ptr<File>> File::Open(const std::string& path) {
+  absl::StatusOr<Mapping> mapping = Mapping::Open(path);
+  if (!mapping.ok()) return mapping.status();
+  absl::StatusOr<std::unique_ptr<Gguf>> file = Gguf::Parse(*std::move(mapping));
+  if (!file.ok()) {
+    return absl::Status(file.status().code(), path + ": " + std::string(file.status().message()));
+  }
+  return *std::move(file);
+}
+
+const Gguf::Value* Gguf::FindScalar(std::string_view key) const {
+  const auto it = values_.find(key);
+  return it == values_.end() || it->second.is_array ? nullptr : &it->second;
+}
+
+const Gguf::Value* Gguf::FindArray(std::string_view key) const {
+  const auto it = values_.find(key);
+  return it == values_.end() || !it->second.is_array ? nullptr : &it->second;
+}
+
+std::optional<std::string_view> Gguf::String(std::string_view key) const {
+  const Value* value = FindScalar(key);
+  if (value == nullptr || value->type != GgufType::kString) return std::nullopt;
+  return LoadString(value->data);
+}
+
+std::optional<std::int64_t> Gguf::Integer(std::string_view key) const {
+  const Value* value = FindScalar(key);
+  if (value == nullptr) return std::nullopt;
+  return LoadInteger(value->type, value->data);
+}
+
+std::optional<double> Gguf::Float(std::string_view key) const {
+  const Value* value = FindScalar(key);
+  if (value == nullptr) return std::nullopt;
+  if (value->type == GgufType::kFloat32) return Load<float>(value->data);
+  if (value->type == GgufType::kFloat64) return Load<double>(value->data);
+  return std::nullopt;
+}
+
+std::optional<bool> Gguf::Bool(std::string_view key) const {
+  const Value* value = FindScalar(key);
+  if (value == nullptr || value->type != GgufType::kBool) return std::nullopt;
+  return Load<std::uint8_t>(value->data) != 0;
+}
+
+std::optional<std::vector<std::string_view>> Gguf::Strings(std::string_view key) const {
+  const Value* value = FindArray(key);
+  if (value == nullptr || value->type != GgufType::kString) return std::nullopt;
+  std::vector<std::string_view> strings;
+  strings.reserve(value->count);
+  const std::byte* data = value->data;
+  for (std::uint64_t i = 0; i < value->count; ++i) {
+    strings.push_back(LoadString(data));
+    data += sizeof(std::uint64_t) + strings.back().size();
+  }
+  return strings;
+}
+
+std::optional<std::vector<std::int64_t>> Gguf::Integers(std::string_view key) const {
+  const Value* value = FindArray(key);
+  if (value == nullptr) return std::nullopt;
+  std::vector<std::int64_t> integers;
+  const std::uint64_t size = GgufTypeBytes(value->type);
+  for (std::uint64_t i = 0; i < value->count; ++i) {
+    const std::optional<std::int64_t> integer = LoadInteger(value->type, value->data + i * size);
+    if (!integer) return std::nullopt;
+    integers.push_back(*integer);
+  }
+  // An empty array has the type it says, like any other.
+  if (integers.empty() && !IsInteger(value->type)) return std::nullopt;
+  return integers;
+}
+
+}  // namespace banyan::model
