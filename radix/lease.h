@@ -6,6 +6,7 @@
 
 namespace banyan::radix {
 
+class Audit;  // the invariant checker
 class Tree;
 
 // A node's place in the tree's node table; the generation tells a reused place from the old node.
@@ -35,6 +36,7 @@ class Lease {
   void Release();                                // afterwards pages() == 0
 
  private:
+  friend class Audit;
   friend class Tree;
   Lease(Tree* tree, NodeRef node, std::int32_t pages) : tree_(tree), node_(node), pages_(pages) {}
 

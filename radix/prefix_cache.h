@@ -10,20 +10,27 @@
 // fill up they are published: they move to the tree, and the view's lease grows over them.
 //
 // Page states (each page is in exactly one; CheckInvariants() implements this table):
-//   free      nobody                                  allocate -> copying or open
-//   copying   a view, target of copy-on-write         copy done -> open; closed -> free
-//   open      a view, which writes it                 full -> tree or private; end -> tree (tail)
-//   or free private   a view; full but must not be shared     end -> free tree      a node evicted,
-//   flushed, replaced -> free or detached detached  leases and copies in flight             last
-//   one gone -> free
+//
+//   state      who has it                             how it leaves
+//   ---------  -------------------------------------  ------------------------------------------
+//   free       nobody                                 Grow: copying or open
+//   copying    a view, target of copy-on-write        copy done: open; view closed: free
+//   open       a view, which writes it                full: tree, private, or free (the tree had
+//                                                     it); view closed: tree (as a tail) or free
+//   private    a view; full but must not be shared    view closed: free
+//   tree       a node                                 evicted, flushed, replaced: free or detached
+//   detached   leases of a flushed path, and copies   the last of them gone: free
+//              in flight
 //
 // Invariants:
+//
 //  1. The states sum to the pool. References of a page = leases over it + 1 if in the tree + 1 for
-//     the view that owns it + copies in flight from it.
-//  2. Edges begin on page borders; siblings differ within their first page. Keys are compared token
-//     by token. A lease that ends inside an edge splits the edge first.
-//  3. A pinned node's ancestors are pinned. Only unpinned leaves are evicted, from the last page
-//  on.
+//     the view that owns it + copies in flight from it. Only free pages have none.
+//  2. Edges begin on page borders; siblings differ within their first page: none is a prefix of
+//     another. Keys are compared token by token. A lease ends where an edge ends.
+//  3. A pinned node's ancestors are pinned. A copy in flight holds its source page, which is the
+//     first of its node, and pins that node's ancestors. Only unpinned leaves are evicted, from the
+//     last page on, but never a page that a copy holds.
 //  4. Slots in the tree were computed by exactly the tokens on the path from their root and never
 //     change.
 //  5. Publishing pages that the tree already has drops the publisher's copy and leases the tree's.
@@ -75,6 +82,7 @@ struct Stats {
   std::int64_t copied_pages = 0;        // since start: copy-on-write
 };
 
+class Audit;  // the invariant checker
 class Tree;
 
 // What one request attends to. Move-only; closing it (or destroying it) gives up its pages.
@@ -94,7 +102,7 @@ class View {
   std::int32_t leased_pages() const { return lease_.pages(); }
 
  private:
-  friend class PrefixCache;
+  friend class Audit;
   friend class Tree;
 
   Tree* tree_ = nullptr;
@@ -102,8 +110,11 @@ class View {
   Lease lease_;  // over the first lease_.pages() pages of table_
   std::vector<PageId> table_;
   std::int64_t tokens_ = 0;
-  std::vector<TokenId> unpublished_;  // tokens of the valid slots behind the lease
+  std::vector<TokenId> unpublished_;  // of the valid slots behind the lease; empty when private
   PageCopy copy_;                     // in flight, when from != kNoPage
+  bool is_private_ = false;           // nothing more of it is published
+  View* previous_ = nullptr;          // in the tree's list of open views
+  View* next_ = nullptr;
 };
 
 class PrefixCache {
@@ -135,7 +146,8 @@ class PrefixCache {
   // changed, when fewer than that are available.
   bool Grow(View& view, std::int32_t pages);
 
-  // The copy that the next step must make before it reads the view; none once CopyDone was called.
+  // The copy that the next step must make before it reads the view: from the Grow that gave its
+  // target until CopyDone. Append must wait for CopyDone.
   std::optional<PageCopy> PendingCopy(const View& view) const;
   void CopyDone(View& view);
 
@@ -153,7 +165,7 @@ class PrefixCache {
   void Close(View& view, Tail tail);
 
   // Forgets all that is cached under a namespace; pages that are leased are detached until their
-  // leases end.
+  // leases end. Views that were open then publish nothing more: what they fill is private.
   void Flush(NamespaceId name_space);
 
   // OK, or kInternal with the first violated invariant. O(pages + nodes).

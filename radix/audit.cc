@@ -1,0 +1,316 @@
+#include "radix/audit.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+
+namespace banyan::radix {
+namespace {
+
+std::size_t Index(PageId page) { return static_cast<std::size_t>(page); }
+
+}  // namespace
+
+Audit::Audit(const Tree& tree)
+    : tree_(tree),
+      nodes_(tree.branches_.nodes()),
+      pages_(static_cast<std::size_t>(tree.pool_.size())),
+      lease_ends_(nodes_.end(), 0) {}
+
+absl::Status Audit::Run() {
+  // Stops at the first thing that is wrong.
+  (void)(WalkBranches() && CheckViews() && CheckPins() && CheckCopySources() && CheckPages() &&
+         CheckCounters());
+  return status_;
+}
+
+bool Audit::Require(bool condition, std::string_view what, std::int64_t where) {
+  if (condition) [[likely]]
+    return true;
+  status_ = absl::InternalError(std::string(what) + ", at " + std::to_string(where));
+  return false;
+}
+
+bool Audit::WalkBranches() {
+  std::vector<bool> is_current_root(nodes_.end(), false);
+  for (const NodeIndex root : tree_.roots_) {
+    if (!Require(root < nodes_.end() && nodes_[root].live && !is_current_root[root],
+                 "a namespace without a root of its own", root)) {
+      return false;
+    }
+    is_current_root[root] = true;
+  }
+  for (NodeIndex index = 0; index < nodes_.end(); ++index) {
+    const Node& node = nodes_[index];
+    if (!node.live || !node.is_root()) continue;
+    if (!Require(is_current_root[index] != node.detached, "a root nobody knows", index) ||
+        !Require(!node.held && node.edge.page_count() == 0, "a root with pages", index)) {
+      return false;
+    }
+    walked_.push_back(index);
+  }
+  roots_ = static_cast<std::int64_t>(walked_.size());
+  for (std::size_t i = 0; i < walked_.size(); ++i) {
+    const NodeIndex index = walked_[i];
+    if (!CheckNode(index) || !CheckChildren(index)) return false;
+    if (nodes_[index].children == nullptr) continue;
+    for (const Child& child : *nodes_[index].children) walked_.push_back(child.node);
+  }
+  return Require(static_cast<std::int64_t>(walked_.size()) == nodes_.live(),
+                 "nodes that no root leads to; live", nodes_.live());
+}
+
+bool Audit::CheckNode(NodeIndex index) {
+  const Node& node = nodes_[index];
+  const Edge& edge = node.edge;
+  const std::int32_t page_size = tree_.options_.page_size;
+  if (!node.is_root() &&
+      (!Require(edge.page_count() > 0, "a node without pages", index) ||
+       !Require(edge.page_count() <= MaxEdgePages(page_size), "an edge too long", index) ||
+       !Require((edge.token_count() + page_size - 1) / page_size == edge.page_count(),
+                "an edge whose pages and tokens disagree", index))) {
+    return false;
+  }
+  const bool is_leaf = node.children == nullptr;
+  if (!Require(!edge.has_tail() || (is_leaf && node.pins == 0),
+               "a partial page that is not the end of an unpinned leaf", index)) {
+    return false;
+  }
+  for (const PageId page : edge.pages()) {
+    if (!Require(page >= 0 && page < tree_.pool_.size(), "an edge with a page of no pool", index)) {
+      return false;
+    }
+    Holders& holders = pages_[Index(page)];
+    ++(node.detached ? holders.detached_nodes : holders.nodes);
+  }
+  if (!node.detached) cached_tokens_ += edge.token_count();
+  std::int64_t evictable = 0;
+  if (node.pins == 0 && !node.detached) evictable = edge.page_count() - (node.held ? 1 : 0);
+  evictable_ += evictable;
+  const bool indexed = is_leaf && evictable > 0;
+  if (indexed) ++indexed_;
+  return Require(node.indexed == indexed, "a leaf wrongly in or out of the eviction index",
+                 index) &&
+         Require(tree_.branches_.eviction().Contains(index, node.last_use) == indexed,
+                 "the eviction index has a leaf wrongly, or with another last use", index) &&
+         Require(!node.detached || node.pins > 0, "a detached node that nobody leases", index);
+}
+
+bool Audit::CheckChildren(NodeIndex index) {
+  const Node& node = nodes_[index];
+  if (node.children == nullptr) return true;
+  if (!Require(!node.children->empty(), "an empty set of children", index)) return false;
+  std::span<const TokenId> before;
+  for (const Child& entry : *node.children) {
+    if (!Require(entry.node < nodes_.end() && nodes_[entry.node].live &&
+                     nodes_[entry.node].parent == index,
+                 "a child that has another parent", entry.node)) {
+      return false;
+    }
+    const Node& child = nodes_[entry.node];
+    const std::span<const TokenId> page = child.edge.first_page();
+    if (!Require(!page.empty() && entry.order == ChildQuery(page).order,
+                 "a child filed under other tokens", entry.node) ||
+        !Require(child.detached == node.detached, "a node half detached", entry.node) ||
+        !Require(child.pins > 0 || child.last_use <= node.last_use,
+                 "a parent older than its unpinned child", entry.node)) {
+      return false;
+    }
+    // In lexicographic order a prefix comes right before what it is a prefix of.
+    const auto differ = std::mismatch(before.begin(), before.end(), page.begin(), page.end());
+    if (!Require(before.empty() || (differ.first != before.end() && differ.second != page.end() &&
+                                    *differ.first < *differ.second),
+                 "siblings out of order, or alike in their first page", entry.node)) {
+      return false;
+    }
+    before = page;
+  }
+  return true;
+}
+
+bool Audit::CheckViews() {
+  const View* previous = nullptr;
+  for (const View* view = tree_.views_; view != nullptr; view = view->next_) {
+    if (!Require(view->tree_ == &tree_ && view->previous_ == previous, "a view out of the list",
+                 view->tokens_) ||
+        !CheckLease(*view) || !CheckOwnPages(*view) || !CheckCopy(*view)) {
+      return false;
+    }
+    previous = view;
+  }
+  return true;
+}
+
+// The lease ends where its node's edge ends, and the table begins with the pages of that path.
+bool Audit::CheckLease(const View& view) {
+  const NodeRef ref = view.lease_.node_;
+  if (!Require(view.lease_.tree_ == &tree_ && ref.index < nodes_.end() && nodes_[ref.index].live &&
+                   nodes_[ref.index].generation == ref.generation,
+               "a lease on a node that is gone", ref.index)) {
+    return false;
+  }
+  ++lease_ends_[ref.index];
+  auto left = static_cast<std::size_t>(view.lease_.pages());
+  if (!Require(left <= view.table_.size(), "a lease longer than its page table", ref.index)) {
+    return false;
+  }
+  NodeIndex root = ref.index;
+  for (NodeIndex at = ref.index; at != kNoNode; at = nodes_[at].parent) {
+    const std::span<const PageId> run = nodes_[at].edge.pages();
+    if (!Require(run.size() <= left &&
+                     std::equal(run.begin(), run.end(), view.table_.begin() + (left - run.size())),
+                 "a page table that does not follow its lease", at)) {
+      return false;
+    }
+    left -= run.size();
+    for (const PageId page : run) ++pages_[Index(page)].leases;
+    root = at;
+  }
+  return Require(left == 0, "a lease longer than its path", ref.index) &&
+         Require(nodes_[root].detached ||
+                     tree_.roots_[static_cast<std::size_t>(view.name_space_)] == root,
+                 "a lease in another namespace", ref.index);
+}
+
+bool Audit::CheckOwnPages(const View& view) {
+  const std::int32_t page_size = tree_.options_.page_size;
+  const std::int64_t leased = view.lease_.pages();
+  const std::int64_t behind = view.tokens_ - leased * page_size;
+  const auto unpublished = static_cast<std::int64_t>(view.unpublished_.size());
+  const auto slots = static_cast<std::int64_t>(view.table_.size()) * page_size;
+  // Until Grow gives its target, a copy's slots are counted but have no page yet.
+  const bool awaits_target = view.copy_.from != kNoPage && view.copy_.to == kNoPage;
+  if (!Require(behind >= 0 && (view.tokens_ <= slots || awaits_target),
+               "a view with more valid slots than pages", view.tokens_) ||
+      !Require(
+          view.is_private_ ? unpublished == 0 : unpublished == behind && unpublished < page_size,
+          "a view with full pages that it did not publish", view.tokens_)) {
+    return false;
+  }
+  const std::int64_t full = view.tokens_ / page_size;
+  for (auto at = static_cast<std::size_t>(leased); at < view.table_.size(); ++at) {
+    const PageId page = view.table_[at];
+    if (!Require(page >= 0 && page < tree_.pool_.size(), "a view with a page of no pool", page)) {
+      return false;
+    }
+    Holders& holders = pages_[Index(page)];
+    ++holders.owners;
+    holders.owned_as = static_cast<std::int64_t>(at) < full ? PageState::kPrivate
+                       : page == view.copy_.to              ? PageState::kCopying
+                                                            : PageState::kOpen;
+  }
+  return true;
+}
+
+bool Audit::CheckCopy(const View& view) {
+  const PageCopy& copy = view.copy_;
+  if (copy.from == kNoPage) return Require(copy.to == kNoPage, "a copy without source", copy.to);
+  const auto leased = static_cast<std::size_t>(view.lease_.pages());
+  if (!Require(copy.from >= 0 && copy.from < tree_.pool_.size(), "a copy from no page",
+               copy.from) ||
+      !Require(copy.slots > 0 && copy.slots < tree_.options_.page_size &&
+                   static_cast<std::size_t>(copy.slots) == view.unpublished_.size(),
+               "a copy of a wrong number of slots", copy.from) ||
+      !Require(copy.to == kNoPage ? view.table_.size() == leased
+                                  : view.table_.size() > leased && view.table_[leased] == copy.to,
+               "a copy to another page than the first own one", copy.to)) {
+    return false;
+  }
+  ++pages_[Index(copy.from)].copies;
+  const auto source = tree_.copies_.find(copy.from);
+  if (!Require(source != tree_.copies_.end(), "a copy that nobody counts", copy.from)) return false;
+  const NodeIndex node = source->second.node;
+  if (node == kNoNode) return true;
+  return Require(node < nodes_.end() && nodes_[node].live && nodes_[node].held &&
+                     nodes_[node].edge.pages()[0] == copy.from &&
+                     nodes_[node].parent == view.lease_.node_.index &&
+                     CommonLength(nodes_[node].edge.first_page(), view.unpublished_) == copy.slots,
+                 "a copy from a page that does not continue its view", copy.from);
+}
+
+bool Audit::CheckPins() {
+  std::vector<std::uint32_t>& pins = lease_ends_;
+  for (auto index = walked_.rbegin(); index != walked_.rend(); ++index) {  // children first
+    const Node& node = nodes_[*index];
+    if (!Require(node.pins == pins[*index], "pins that do not add up", *index)) return false;
+    if (node.kept() && !node.is_root()) ++pins[node.parent];
+  }
+  return true;
+}
+
+bool Audit::CheckCopySources() {
+  std::int64_t held = 0;
+  for (const NodeIndex index : walked_) held += nodes_[index].held ? 1 : 0;
+  for (const auto& [page, source] : tree_.copies_) {
+    const Holders& holders = pages_[Index(page)];
+    if (source.node != kNoNode) --held;
+    if (!Require(source.copies > 0 && source.copies == holders.copies,
+                 "copies in flight that do not add up", page) ||
+        !Require((source.node != kNoNode) == (holders.nodes > 0) &&
+                     source.leased == (holders.detached_nodes > 0),
+                 "a copy's source that left its node unnoticed", page)) {
+      return false;
+    }
+  }
+  return Require(held == 0, "nodes held by no copy", held);
+}
+
+bool Audit::CheckPages() {
+  for (const PageId page : tree_.pool_.free_pages()) {
+    if (!Require(page >= 0 && page < tree_.pool_.size() && !pages_[Index(page)].listed_free &&
+                     tree_.pool_.state(page) == PageState::kFree,
+                 "a page in the free list that is not free, or twice in it", page)) {
+      return false;
+    }
+    pages_[Index(page)].listed_free = true;
+  }
+  std::array<std::int64_t, kPageStates> counts{};
+  for (PageId page = 0; page < tree_.pool_.size(); ++page) {
+    const Holders& holders = pages_[Index(page)];
+    const PageState state = tree_.pool_.state(page);
+    PageState expected = PageState::kFree;
+    if (holders.owners > 0) {
+      expected = holders.owned_as;
+    } else if (holders.nodes > 0) {
+      expected = PageState::kTree;
+    } else if (holders.detached_nodes > 0 || holders.copies > 0) {
+      expected = PageState::kDetached;
+    }
+    ++counts[static_cast<std::size_t>(state)];
+    if (!Require(holders.owners + holders.nodes + holders.detached_nodes <= 1,
+                 "a page in two places", page) ||
+        !Require(holders.owners == 0 || holders.copies == 0, "a copy from a view's own page",
+                 page) ||
+        !Require(state == expected, "a page in another state than its holders say", page)) {
+      return false;
+    }
+  }
+  std::int64_t sum = 0;
+  for (int state = 0; state < kPageStates; ++state) {
+    const std::int64_t count = tree_.pool_.count(static_cast<PageState>(state));
+    sum += count;
+    if (!Require(count == counts[static_cast<std::size_t>(state)],
+                 "a count of pages that is wrong, of state", state)) {
+      return false;
+    }
+  }
+  const auto free = static_cast<std::int64_t>(tree_.pool_.free_pages().size());
+  return Require(sum == tree_.pool_.size(), "states that do not sum to the pool", sum) &&
+         Require(free == counts[0], "a free list that is not the free pages", free);
+}
+
+bool Audit::CheckCounters() {
+  const Branches& branches = tree_.branches_;
+  return Require(branches.evictable() == evictable_, "a wrong count of evictable pages",
+                 evictable_) &&
+         Require(static_cast<std::int64_t>(branches.eviction().size()) == indexed_,
+                 "an eviction index with leaves that are none", indexed_) &&
+         Require(tree_.cached_tokens_ == cached_tokens_, "a wrong count of cached tokens",
+                 cached_tokens_) &&
+         Require(branches.edges() == nodes_.live() - roots_, "a wrong count of nodes",
+                 nodes_.live());
+}
+
+absl::Status Tree::CheckInvariants() const { return Audit(*this).Run(); }
+
+}  // namespace banyan::radix

@@ -1,0 +1,213 @@
+#include "radix/branches.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "base/check.h"
+
+namespace banyan::radix {
+
+Branches::Branches(std::int32_t page_size) : page_size_(page_size) {}
+
+Branches::Match Branches::Find(NodeIndex root, std::span<const TokenId> tokens) const {
+  Match match{.node = root};
+  while (match.length < static_cast<std::int64_t>(tokens.size())) {
+    const Step step = BestChild(match.node, tokens.subspan(static_cast<std::size_t>(match.length)));
+    if (step.child == kNoNode) break;
+    const Edge& edge = nodes_[step.child].edge;
+    if (step.common < edge.token_count() || edge.has_tail()) {
+      match.next = step.child;
+      match.common = step.common;
+      break;
+    }
+    match.node = step.child;
+    match.length += step.common;
+  }
+  return match;
+}
+
+Branches::Step Branches::BestChild(NodeIndex parent, std::span<const TokenId> tokens) const {
+  const Node& node = nodes_[parent];
+  if (node.children == nullptr) return {};
+  const auto page = tokens.first(std::min(tokens.size(), static_cast<std::size_t>(page_size_)));
+  const auto above = node.children->lower_bound(ChildQuery(page));
+  Step best;
+  const auto consider = [&](NodeIndex child) {
+    const std::int32_t common = CommonLength(nodes_[child].edge.first_page(), page);
+    if (common > best.common) best = {child, common};
+  };
+  if (above != node.children->end()) consider(above->node);
+  if (above != node.children->begin() && best.common < static_cast<std::int32_t>(page.size())) {
+    consider(std::prev(above)->node);
+  }
+  if (best.common == page_size_) {
+    best.common = CommonLength(nodes_[best.child].edge.tokens(), tokens);
+  }
+  return best;
+}
+
+NodeIndex Branches::AddRoot() { return nodes_.Allocate(); }
+
+NodeIndex Branches::AddChild(NodeIndex parent, Edge edge, std::uint64_t use, Tick now) {
+  const NodeIndex index = nodes_.Allocate();
+  Node& node = nodes_[index];
+  node.parent = parent;
+  node.last_use = use;
+  node.last_match = now;
+  ++edges_;
+  Change(index, [&] { node.edge = std::move(edge); });
+  Change(parent, [&] { Link(parent, index); });
+  return index;
+}
+
+NodeIndex Branches::Split(NodeIndex lower_index, std::int32_t pages) {
+  const NodeIndex upper_index = nodes_.Allocate();
+  Node& lower = nodes_[lower_index];
+  Node& upper = nodes_[upper_index];
+  const NodeIndex parent = lower.parent;
+  Unlink(parent, lower_index);
+  upper.parent = parent;
+  upper.last_use = lower.last_use;
+  upper.last_match = lower.last_match;
+  ++edges_;
+  const bool held = lower.held;  // of the first page, which goes to the upper node
+  Edge front;
+  Change(lower_index, [&] {
+    front = lower.edge.TakeFront(pages);
+    lower.held = false;
+    lower.parent = upper_index;
+  });
+  // The parent keeps its pins: it has a kept child exactly if it had one.
+  Change(upper_index, [&] {
+    upper.edge = std::move(front);
+    upper.pins = lower.pins > 0 ? 1 : 0;
+    upper.held = held;
+    Link(upper_index, lower_index);
+  });
+  Link(parent, upper_index);
+  return upper_index;
+}
+
+void Branches::AppendToEdge(NodeIndex index, std::span<const PageId> pages,
+                            std::span<const TokenId> tokens) {
+  Change(index, [&] { nodes_[index].edge.Append(pages, tokens); });
+}
+
+Branches::Popped Branches::PopPage(NodeIndex index) {
+  Edge& edge = nodes_[index].edge;
+  Popped popped{.page = edge.pages().back(), .tokens = edge.token_count()};
+  if (edge.page_count() == 1) {
+    Remove(index);
+  } else {
+    Change(index, [&] { popped.tokens = edge.PopPage(); });
+  }
+  return popped;
+}
+
+void Branches::Remove(NodeIndex index) {
+  Node& node = nodes_[index];
+  CHECK(node.children == nullptr && !node.kept());
+  const NodeIndex parent = node.parent;
+  if (parent != kNoNode) {
+    Change(parent, [&] { Unlink(parent, index); });
+    --edges_;
+  }
+  Change(index, [&] { node.edge = Edge(); });
+  nodes_.Free(index);
+}
+
+void Branches::Pin(NodeIndex index) {
+  for (bool go_on = true; go_on;) {
+    Node& node = nodes_[index];
+    go_on = !node.kept() && !node.is_root();
+    Change(index, [&] { ++node.pins; });
+    index = node.parent;
+  }
+}
+
+bool Branches::Unpin(NodeIndex index) {
+  Node& node = nodes_[index];
+  CHECK(node.pins > 0);
+  if (node.pins == 1) RaiseParent(index);
+  Change(index, [&] { --node.pins; });
+  return !node.kept();
+}
+
+void Branches::Hold(NodeIndex index) {
+  Node& node = nodes_[index];
+  CHECK(!node.held && !node.is_root());
+  const bool kept = node.kept();
+  Change(index, [&] { node.held = true; });
+  if (!kept) Pin(node.parent);
+}
+
+bool Branches::Unhold(NodeIndex index) {
+  Node& node = nodes_[index];
+  CHECK(node.held);
+  Change(index, [&] { node.held = false; });
+  return !node.kept();
+}
+
+void Branches::Touch(NodeIndex index, std::uint64_t use, Tick now) {
+  Node& node = nodes_[index];
+  if (node.indexed) {  // keyed by the last use: out, and in again by Change
+    eviction_->Erase(index);
+    node.indexed = false;
+  }
+  Change(index, [&] {
+    node.last_use = use;
+    node.last_match = now;
+  });
+}
+
+void Branches::RaiseParent(NodeIndex index) {
+  const Node& node = nodes_[index];
+  if (node.is_root()) return;
+  Node& parent = nodes_[node.parent];
+  CHECK(!parent.indexed);  // it has a child
+  parent.last_use = std::max(parent.last_use, node.last_use);
+}
+
+void Branches::MarkDetached(NodeIndex index) {
+  CHECK(nodes_[index].pins > 0 && !nodes_[index].held);
+  Change(index, [&] { nodes_[index].detached = true; });
+}
+
+std::int64_t Branches::EvictablePages(const Node& node) const {
+  if (node.pins > 0 || node.detached) return 0;
+  return node.edge.page_count() - (node.held ? 1 : 0);
+}
+
+template <class F>
+void Branches::Change(NodeIndex index, F change) {
+  Node& node = nodes_[index];
+  evictable_ -= EvictablePages(node);
+  change();
+  const std::int64_t pages = EvictablePages(node);
+  evictable_ += pages;
+  const bool indexed = pages > 0 && node.children == nullptr;
+  if (indexed == node.indexed) return;
+  node.indexed = indexed;
+  if (indexed) {
+    eviction_->Insert(index, node.last_use);
+  } else {
+    eviction_->Erase(index);
+  }
+}
+
+void Branches::Link(NodeIndex parent, NodeIndex child) {
+  std::unique_ptr<ChildSet>& children = nodes_[parent].children;
+  if (children == nullptr) children = std::make_unique<ChildSet>(ChildOrder(&nodes_));
+  const ChildQuery query(nodes_[child].edge.first_page());
+  CHECK(children->insert(Child{query.order, child}).second);
+}
+
+void Branches::Unlink(NodeIndex parent, NodeIndex child) {
+  std::unique_ptr<ChildSet>& children = nodes_[parent].children;
+  const ChildQuery query(nodes_[child].edge.first_page());
+  CHECK(children != nullptr && children->erase(Child{query.order, child}) == 1);
+  if (children->empty()) children.reset();
+}
+
+}  // namespace banyan::radix

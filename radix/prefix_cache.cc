@@ -1,0 +1,82 @@
+#include "radix/prefix_cache.h"
+
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+#include "radix/tree.h"
+
+namespace banyan::radix {
+namespace {
+
+// After every mutation of a debug build.
+void CheckInDebug([[maybe_unused]] const Tree& tree) {
+#ifndef NDEBUG
+  if (const absl::Status status = tree.CheckInvariants(); !status.ok()) {
+    CheckFailed(__FILE__, __LINE__, std::string(status.message()).c_str());
+  }
+#endif
+}
+
+}  // namespace
+
+PrefixCache::PrefixCache(const Options& options, Observer* observer)
+    : tree_(std::make_unique<Tree>(options, observer)) {}
+
+PrefixCache::~PrefixCache() = default;
+
+const Options& PrefixCache::options() const { return tree_->options(); }
+
+Stats PrefixCache::stats() const { return tree_->stats(); }
+
+void PrefixCache::SetTime(Tick now) { tree_->SetTime(now); }
+
+NamespaceId PrefixCache::OpenNamespace(std::string_view name) { return tree_->OpenNamespace(name); }
+
+std::int64_t PrefixCache::MatchLength(NamespaceId name_space,
+                                      std::span<const TokenId> tokens) const {
+  return tree_->MatchLength(name_space, tokens);
+}
+
+View PrefixCache::Open(NamespaceId name_space, std::span<const TokenId> tokens,
+                       std::int64_t max_tokens) {
+  View view = tree_->Open(name_space, tokens, max_tokens);
+  CheckInDebug(*tree_);
+  return view;
+}
+
+std::int64_t PrefixCache::available_pages() const { return tree_->available_pages(); }
+
+bool PrefixCache::Grow(View& view, std::int32_t pages) {
+  const bool grown = tree_->Grow(view, pages);
+  CheckInDebug(*tree_);
+  return grown;
+}
+
+std::optional<PageCopy> PrefixCache::PendingCopy(const View& view) const {
+  return tree_->PendingCopy(view);
+}
+
+void PrefixCache::CopyDone(View& view) {
+  tree_->CopyDone(view);
+  CheckInDebug(*tree_);
+}
+
+void PrefixCache::Append(View& view, std::span<const TokenId> tokens, Exactness exactness) {
+  tree_->Append(view, tokens, exactness);
+  CheckInDebug(*tree_);
+}
+
+void PrefixCache::Close(View& view, Tail tail) {
+  tree_->Close(view, tail);
+  CheckInDebug(*tree_);
+}
+
+void PrefixCache::Flush(NamespaceId name_space) {
+  tree_->Flush(name_space);
+  CheckInDebug(*tree_);
+}
+
+absl::Status PrefixCache::CheckInvariants() const { return tree_->CheckInvariants(); }
+
+}  // namespace banyan::radix

@@ -1,0 +1,162 @@
+// How a view's pages become the tree's, and how a view ends.
+//
+//   the view's lease ends at T, its next whole pages are x y z:
+//
+//     T has a child that begins with x     the tree's pages replace the view's in its table, the
+//                                          lease moves down over them, the view's own are freed
+//     T has a child that is a tail and     the tail is freed (or detached while a copy reads it),
+//       a prefix of x                      then as below
+//     T is a leaf and only this view       x y z are appended to T's edge
+//       leases it
+//     else                                 x y z become a new child of T, and the lease moves to it
+#include <algorithm>
+
+#include "base/check.h"
+#include "radix/tree.h"
+
+namespace banyan::radix {
+
+void Tree::Append(View& view, std::span<const TokenId> tokens, PrefixCache::Exactness exactness) {
+  CHECK(view.tree_ == this && view.copy_.from == kNoPage);
+  const std::int64_t valid = view.tokens_ + static_cast<std::int64_t>(tokens.size());
+  CHECK(valid <=
+        static_cast<std::int64_t>(PageTokens(static_cast<std::int32_t>(view.table_.size()))));
+  const NodeIndex tip = branches_.nodes().Resolve(view.lease_.node_);
+  if (exactness == PrefixCache::Exactness::kInexact || branches_.nodes()[tip].detached) {
+    view.is_private_ = true;
+    view.unpublished_ = {};
+  }
+  const std::int64_t was_full = view.tokens_ / options_.page_size;
+  view.tokens_ = valid;
+  if (view.is_private_) {
+    for (std::int64_t page = was_full; page < valid / options_.page_size; ++page) {
+      pool_.SetState(view.table_[static_cast<std::size_t>(page)], PageState::kPrivate);
+    }
+    return;
+  }
+  view.unpublished_.insert(view.unpublished_.end(), tokens.begin(), tokens.end());
+  if (view.unpublished_.size() >= PageTokens(1)) Publish(view);
+}
+
+void Tree::Publish(View& view) {
+  ++uses_;
+  std::span<const TokenId> run = view.unpublished_;
+  run = run.first(run.size() - run.size() % PageTokens(1));
+  while (!run.empty()) {
+    const Branches::Step step = branches_.BestChild(view.lease_.node_.index, run);
+    const std::int32_t shared = step.common / options_.page_size;
+    if (shared > 0) {
+      ShareTreePages(view, step.child, shared);
+      run = run.subspan(PageTokens(shared));
+      continue;
+    }
+    if (step.child != kNoNode && step.common == branches_.nodes()[step.child].edge.token_count()) {
+      RemoveTail(step.child);
+    }
+    run = run.subspan(PageTokens(GiveTreePages(view, run)));
+  }
+  const std::size_t tail = view.unpublished_.size() % PageTokens(1);
+  view.unpublished_.erase(view.unpublished_.begin(),
+                          view.unpublished_.end() - static_cast<std::ptrdiff_t>(tail));
+}
+
+// The tree has the view's next `pages` pages at the beginning of `child`.
+void Tree::ShareTreePages(View& view, NodeIndex child, std::int32_t pages) {
+  if (PageTokens(pages) < branches_.nodes()[child].edge.tokens().size()) {
+    child = SplitEdge(child, pages);
+  }
+  auto entry = view.table_.begin() + view.lease_.pages_;
+  for (const PageId page : branches_.nodes()[child].edge.pages()) {
+    pool_.Free(*entry);
+    *entry++ = page;
+  }
+  deduplicated_pages_ += pages;
+  MoveLease(view, child, pages);
+}
+
+// The tree does not have the first page of `run`. Gives it as many whole pages as one edge takes,
+// and returns their number.
+std::int32_t Tree::GiveTreePages(View& view, std::span<const TokenId> run) {
+  const NodeIndex tip = view.lease_.node_.index;
+  const bool in_place = ExtendsInPlace(view);
+  const std::int32_t room =
+      MaxEdgePages(options_.page_size) - (in_place ? branches_.nodes()[tip].edge.page_count() : 0);
+  const auto pages = std::min(room, static_cast<std::int32_t>(run.size() / PageTokens(1)));
+  run = run.first(PageTokens(pages));
+  const auto given =
+      std::span<const PageId>(view.table_)
+          .subspan(static_cast<std::size_t>(view.lease_.pages_), static_cast<std::size_t>(pages));
+  for (const PageId page : given) pool_.EnterTree(page, now_);
+  cached_tokens_ += static_cast<std::int64_t>(run.size());
+  if (in_place) {
+    branches_.AppendToEdge(tip, given, run);
+    MoveLease(view, tip, pages);
+  } else {
+    const NodeIndex child =
+        branches_.AddChild(tip, Edge(options_.page_size, given, run), uses_, now_);
+    MoveLease(view, child, pages);
+  }
+  return pages;
+}
+
+// Whether the edge that the view's lease ends with may grow: nobody else's lease ends there, and it
+// has no children and is not full.
+bool Tree::ExtendsInPlace(const View& view) const {
+  const Node& tip = branches_.nodes()[view.lease_.node_.index];
+  return !tip.is_root() && tip.children == nullptr && tip.pins == 1 &&
+         tip.edge.page_count() < MaxEdgePages(options_.page_size);
+}
+
+// The lease now ends at `to`, the same node or a child of it, `pages` pages further on.
+void Tree::MoveLease(View& view, NodeIndex to, std::int32_t pages) {
+  branches_.Pin(to);
+  UnpinPath(view.lease_.node_.index);
+  view.lease_.node_ = branches_.nodes().Ref(to);
+  view.lease_.pages_ += pages;
+  branches_.Touch(to, uses_, now_);
+}
+
+void Tree::Close(View& view, PrefixCache::Tail tail) {
+  CHECK(view.tree_ == this);
+  const bool was_copied = view.copy_.from == kNoPage;
+  if (!was_copied) EndCopy(view);
+  const NodeIndex tip = branches_.nodes().Resolve(view.lease_.node_);
+  std::size_t own = static_cast<std::size_t>(view.lease_.pages_);
+  if (tail == PrefixCache::Tail::kAdopt && was_copied && !view.unpublished_.empty() &&
+      !branches_.nodes()[tip].detached && AdoptTail(view)) {
+    ++own;
+  }
+  for (; own < view.table_.size(); ++own) pool_.Free(view.table_[own]);
+  view.lease_.Release();
+  ForgetView(view);
+}
+
+// Whether the tree took the view's last, partly filled page.
+bool Tree::AdoptTail(View& view) {
+  const NodeIndex tip = view.lease_.node_.index;
+  const std::span<const TokenId> tokens = view.unpublished_;
+  ++uses_;
+  const Branches::Step step = branches_.BestChild(tip, tokens);
+  if (step.child != kNoNode) {
+    if (step.common == static_cast<std::int32_t>(tokens.size())) {  // the tree has them
+      branches_.Touch(step.child, uses_, now_);
+      branches_.RaiseParent(step.child);
+      return false;
+    }
+    if (step.common == branches_.nodes()[step.child].edge.token_count()) RemoveTail(step.child);
+  }
+  const std::span<const PageId> page(&view.table_[static_cast<std::size_t>(view.lease_.pages_)], 1);
+  pool_.EnterTree(page[0], now_);
+  cached_tokens_ += static_cast<std::int64_t>(tokens.size());
+  if (ExtendsInPlace(view)) {
+    branches_.AppendToEdge(tip, page, tokens);
+    branches_.Touch(tip, uses_, now_);
+  } else {
+    const NodeIndex leaf =
+        branches_.AddChild(tip, Edge(options_.page_size, page, tokens), uses_, now_);
+    branches_.RaiseParent(leaf);
+  }
+  return true;
+}
+
+}  // namespace banyan::radix

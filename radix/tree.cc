@@ -1,0 +1,145 @@
+#include "radix/tree.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/limits.h"
+
+namespace banyan::radix {
+
+Tree::Tree(const Options& options, Observer* observer)
+    : options_(options), observer_(observer), pool_(options.pages), branches_(options.page_size) {
+  CHECK(options.page_size >= kMinPageSize && options.page_size <= kMaxPageSize);
+}
+
+Tree::~Tree() { CHECK(views_ == nullptr); }
+
+NamespaceId Tree::OpenNamespace(std::string_view name) {
+  const auto next = static_cast<NamespaceId>(roots_.size());
+  const auto [entry, is_new] = names_.try_emplace(std::string(name), next);
+  if (is_new) roots_.push_back(branches_.AddRoot());
+  return entry->second;
+}
+
+NodeIndex Tree::Root(NamespaceId name_space) const {
+  const auto index = static_cast<std::size_t>(name_space);
+  CHECK(index < roots_.size());
+  return roots_[index];
+}
+
+std::int64_t Tree::MatchLength(NamespaceId name_space, std::span<const TokenId> tokens) const {
+  const Branches::Match match = branches_.Find(Root(name_space), tokens);
+  return match.length + match.common;
+}
+
+std::int64_t Tree::available_pages() const {
+  return pool_.count(PageState::kFree) + branches_.evictable();
+}
+
+Stats Tree::stats() const {
+  Stats stats;
+  for (int state = 0; state < kPageStates; ++state) {
+    stats.pages[state] = pool_.count(static_cast<PageState>(state));
+  }
+  stats.evictable = branches_.evictable();
+  stats.cached_tokens = cached_tokens_;
+  stats.nodes = branches_.edges();
+  stats.namespaces = static_cast<std::int64_t>(roots_.size());
+  stats.evicted_pages = evicted_pages_;
+  stats.deduplicated_pages = deduplicated_pages_;
+  stats.copied_pages = copied_pages_;
+  return stats;
+}
+
+PageId Tree::TakePage(PageState state) {
+  if (pool_.count(PageState::kFree) == 0) {
+    const NodeIndex leaf = branches_.eviction().Victim();
+    const Tick idle = now_ - branches_.nodes()[leaf].last_match;
+    const Branches::Popped popped = branches_.PopPage(leaf);
+    cached_tokens_ -= popped.tokens;
+    ++evicted_pages_;
+    if (observer_ != nullptr) observer_->OnEvicted(now_ - pool_.entered(popped.page), idle);
+    pool_.Free(popped.page);
+  }
+  return pool_.Allocate(state);
+}
+
+// A copy in flight outlives the page's place in the tree: the page is then detached.
+void Tree::RetirePage(PageId page) {
+  const auto copy = copies_.find(page);
+  if (copy == copies_.end()) {
+    pool_.Free(page);
+    return;
+  }
+  copy->second.node = kNoNode;
+  copy->second.leased = false;
+  if (pool_.state(page) == PageState::kTree) pool_.SetState(page, PageState::kDetached);
+}
+
+void Tree::RemoveTail(NodeIndex leaf) {
+  const Node& node = branches_.nodes()[leaf];
+  DCHECK(node.edge.page_count() == 1 && node.edge.has_tail() && node.pins == 0);
+  cached_tokens_ -= node.edge.token_count();
+  RetirePage(node.edge.pages()[0]);
+  if (node.held && branches_.Unhold(leaf)) UnpinPath(node.parent);
+  branches_.Remove(leaf);
+}
+
+void Tree::UnpinPath(NodeIndex index) {
+  while (index != kNoNode && branches_.Unpin(index)) {
+    const Node& node = branches_.nodes()[index];
+    const NodeIndex parent = node.parent;
+    if (node.detached) {
+      for (const PageId page : node.edge.pages()) RetirePage(page);
+      branches_.Remove(index);
+    }
+    index = parent;
+  }
+}
+
+void Tree::Release(Lease& lease) {
+  const NodeIndex node = branches_.nodes().Resolve(lease.node_);
+  lease.tree_ = nullptr;
+  lease.node_ = NodeRef{};
+  lease.pages_ = 0;
+  UnpinPath(node);
+}
+
+void Tree::Flush(NamespaceId name_space) {
+  const NodeIndex root = Root(name_space);
+  std::vector<NodeIndex> below = {root};  // parents before children
+  for (std::size_t i = 0; i < below.size(); ++i) {
+    const ChildSet* children = branches_.nodes()[below[i]].children.get();
+    if (children == nullptr) continue;
+    for (const Child& child : *children) below.push_back(child.node);
+  }
+  for (std::size_t i = below.size(); i-- > 1;) Detach(below[i]);
+  if (branches_.nodes()[root].pins == 0) return;
+  branches_.MarkDetached(root);
+  roots_[static_cast<std::size_t>(name_space)] = branches_.AddRoot();
+}
+
+// Its children are gone or detached already.
+void Tree::Detach(NodeIndex index) {
+  const Node& node = branches_.nodes()[index];
+  cached_tokens_ -= node.edge.token_count();
+  if (node.held) {
+    CopySource& source = copies_.at(node.edge.pages()[0]);
+    source.node = kNoNode;
+    source.leased = node.pins > 0;
+    if (branches_.Unhold(index)) UnpinPath(node.parent);
+  }
+  if (node.pins > 0) {
+    for (const PageId page : node.edge.pages()) pool_.SetState(page, PageState::kDetached);
+    branches_.MarkDetached(index);
+  } else {
+    for (const PageId page : node.edge.pages()) RetirePage(page);
+    branches_.Remove(index);
+  }
+}
+
+void Lease::Release() {
+  if (tree_ != nullptr) tree_->Release(*this);
+}
+
+}  // namespace banyan::radix

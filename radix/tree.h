@@ -1,0 +1,108 @@
+// What stands behind prefix_cache.h: page pool, branches, namespaces, copies and views, joined.
+//
+// Who moves a page between states: Open holds copy sources; Grow allocates and evicts; Append and
+// Close publish or free a view's own pages; Release and Flush free what nobody needs any more.
+//
+// Internal to this room.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "base/ids.h"
+#include "radix/branches.h"
+#include "radix/page_pool.h"
+#include "radix/prefix_cache.h"
+
+namespace banyan::radix {
+
+// A page that copies in flight read. While a node of the tree has it, it is that node's first page.
+struct CopySource {
+  std::int32_t copies = 0;
+  NodeIndex node = kNoNode;  // of the tree; kNoNode once it is detached
+  bool leased = false;       // a detached node has it: that node's leases hold it as well
+};
+
+class Tree {
+ public:
+  Tree(const Options& options, Observer* observer);
+  ~Tree();
+  Tree(const Tree&) = delete;
+  Tree& operator=(const Tree&) = delete;
+
+  // As in prefix_cache.h.
+  const Options& options() const { return options_; }
+  void SetTime(Tick now) { now_ = now; }
+  NamespaceId OpenNamespace(std::string_view name);
+  std::int64_t MatchLength(NamespaceId name_space, std::span<const TokenId> tokens) const;
+  View Open(NamespaceId name_space, std::span<const TokenId> tokens, std::int64_t max_tokens);
+  std::int64_t available_pages() const;
+  bool Grow(View& view, std::int32_t pages);
+  std::optional<PageCopy> PendingCopy(const View& view) const;
+  void CopyDone(View& view);
+  void Append(View& view, std::span<const TokenId> tokens, PrefixCache::Exactness exactness);
+  void Close(View& view, PrefixCache::Tail tail);
+  void Flush(NamespaceId name_space);
+  Stats stats() const;
+  absl::Status CheckInvariants() const;
+
+  // Ends a lease; of a detached path, frees what only it held.
+  void Release(Lease& lease);
+  // `to` takes the place of `from` in the registry of live views.
+  void ReplaceView(View& from, View& to);
+
+ private:
+  friend class Audit;     // the invariant checker
+  friend class TreePeer;  // the checker's tests, which break what it checks
+
+  NodeIndex Root(NamespaceId name_space) const;
+  std::size_t PageTokens(std::int32_t pages) const {
+    return static_cast<std::size_t>(pages) * static_cast<std::size_t>(options_.page_size);
+  }
+
+  // open.cc
+  NodeIndex SplitEdge(NodeIndex node, std::int32_t pages);  // returns the upper part
+  void LeasePath(View& view, NodeIndex node);
+  void Use(NodeIndex node, std::int32_t pages);
+  void BeginCopy(View& view, NodeIndex source, std::int32_t slots);
+  void EndCopy(View& view);
+  // publish.cc
+  void Publish(View& view);
+  void ShareTreePages(View& view, NodeIndex child, std::int32_t pages);
+  std::int32_t GiveTreePages(View& view, std::span<const TokenId> run);
+  bool ExtendsInPlace(const View& view) const;
+  void MoveLease(View& view, NodeIndex to, std::int32_t pages);
+  bool AdoptTail(View& view);
+  // view.cc
+  void ListView(View& view);
+  void ForgetView(View& view);
+  // tree.cc
+  PageId TakePage(PageState state);
+  void RemoveTail(NodeIndex leaf);
+  void RetirePage(PageId page);
+  void UnpinPath(NodeIndex node);
+  void Detach(NodeIndex node);
+
+  const Options options_;
+  Observer* const observer_;
+  Tick now_{0};
+  PagePool pool_;
+  Branches branches_;
+  absl::flat_hash_map<PageId, CopySource> copies_;
+  absl::flat_hash_map<std::string, NamespaceId> names_;
+  std::vector<NodeIndex> roots_;  // by NamespaceId
+  View* views_ = nullptr;         // all that are open, linked through View::next_
+  std::uint64_t uses_ = 0;        // logical time: counts what is used
+  std::int64_t cached_tokens_ = 0;
+  std::int64_t evicted_pages_ = 0;
+  std::int64_t deduplicated_pages_ = 0;
+  std::int64_t copied_pages_ = 0;
+};
+
+}  // namespace banyan::radix
