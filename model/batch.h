@@ -27,37 +27,37 @@ enum class Logits : std::uint8_t {
 // (first_position + i) of the view that `pages` describes, before any token attends to it.
 struct Sequence {
   RequestId request{};
-  std::span<const TokenId> tokens;  // at least one
+  std::span<const TokenId> tokens{};  // at least one
   std::int64_t first_position = 0;
   // Covers positions 0 .. first_position + tokens.size() - 1; position p is in slot p % page_size
   // of pages[p / page_size].
-  std::span<const PageId> pages;
+  std::span<const PageId> pages{};
   Logits logits = Logits::kNone;
-  SamplingParams sampling;
+  SamplingParams sampling{};
   // One bit per token id, a set bit allows it; empty allows all.
-  std::span<const std::uint64_t> token_mask;
+  std::span<const std::uint64_t> token_mask{};
 };
 
 // The spans stay valid until the step was completed.
 struct Batch {
   std::uint64_t step = 0;
-  std::vector<PageCopy> copies;  // made before the sequences are read
-  std::vector<Sequence> sequences;
+  std::vector<PageCopy> copies{};  // made before the sequences are read
+  std::vector<Sequence> sequences{};
 
   bool empty() const { return sequences.empty() && copies.empty(); }
 };
 
 // What became of one Sequence of the batch, at the same index.
 struct SequenceResult {
-  TokenId token = -1;         // -1 unless sampled
-  float log_probability = 0;  // natural logarithm, of `token` under the unfiltered logits
-  std::vector<float> logits;  // [tokens, vocabulary] with kReturnAll, else empty
+  TokenId token = -1;           // -1 unless sampled
+  float log_probability = 0;    // natural logarithm, of `token` under the unfiltered logits
+  std::vector<float> logits{};  // [tokens, vocabulary] with kReturnAll, else empty
 };
 
 struct StepResult {
   std::uint64_t step = 0;
   bool failed = false;  // nothing was sampled; what the step wrote must not be shared
-  std::vector<SequenceResult> sequences;
+  std::vector<SequenceResult> sequences{};
 };
 
 }  // namespace banyan

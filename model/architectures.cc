@@ -1,0 +1,59 @@
+#include "model/architectures.h"
+
+#include <new>
+#include <optional>
+#include <string>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "model/kv_pool.h"
+
+namespace banyan::model {
+namespace {
+
+constexpr Architecture kArchitectures[] = {
+    {"llama", LoadLlama},
+};
+
+std::string Known() {
+  std::string names;
+  for (const Architecture& architecture : kArchitectures) {
+    absl::StrAppend(&names, names.empty() ? "" : ", ", std::string(architecture.name));
+  }
+  return names;
+}
+
+absl::StatusOr<const Architecture*> Find(const Metadata& metadata) {
+  const std::optional<std::string_view> name = metadata.String("general.architecture");
+  if (!name) {
+    return absl::InvalidArgumentError("key 'general.architecture' is missing or not a string");
+  }
+  for (const Architecture& architecture : kArchitectures) {
+    if (architecture.name == *name) return &architecture;
+  }
+  return absl::UnimplementedError(absl::StrCat("the architecture '",
+                                               absl::CHexEscape({name->data(), name->size()}),
+                                               "' is not supported (supported: ", Known(), ")"));
+}
+
+}  // namespace
+
+std::span<const Architecture> Architectures() { return kArchitectures; }
+
+absl::StatusOr<std::unique_ptr<Model>> Model::Load(std::unique_ptr<File> file,
+                                                   const Options& options) {
+  if (absl::Status status = CheckOptions(options); !status.ok()) return status;
+  const Metadata& metadata = file->metadata();
+  if (metadata.Integer("split.count").value_or(1) > 1) {
+    return absl::UnimplementedError("key 'split.count': models in several files are not supported");
+  }
+  const absl::StatusOr<const Architecture*> architecture = Find(metadata);
+  if (!architecture.ok()) return architecture.status();
+  try {
+    return (*architecture)->load(*file, options);
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("the model does not fit into memory");
+  }
+}
+
+}  // namespace banyan::model

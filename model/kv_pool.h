@@ -1,0 +1,20 @@
+// What every model does with its options: checks them, and counts the pages they pay for.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "model/model.h"
+
+namespace banyan::model {
+
+inline constexpr std::int32_t kMaxThreads = 256;
+inline constexpr std::int32_t kMaxBatchTokens = 65536;
+
+// kInvalidArgument names the option that is out of range.
+absl::Status CheckOptions(const Options& options);
+
+// Whole pages in `kv_memory` bytes, at least one and at most banyan::kMaxPages.
+std::int32_t PagesThatFit(std::int64_t kv_memory, std::int64_t page_bytes);
+
+}  // namespace banyan::model

@@ -1,0 +1,172 @@
+// `--model null`: pages of 8-byte slots, each a hash of the path up to its token.
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/limits.h"
+#include "model/kv_pool.h"
+#include "model/model.h"
+#include "model/step.h"
+
+namespace banyan::model {
+namespace {
+
+constexpr std::int64_t kContextLength = 1 << 20;
+constexpr TokenId kFirstToken = 32;  // ' '
+constexpr TokenId kTokens = 95;      // up to '~'
+constexpr std::uint64_t kRoot = 0x9E3779B97F4A7C15;
+
+// The finalizer of splitmix64: every input bit reaches every output bit.
+// Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014.
+std::uint64_t Mix(std::uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
+  return x ^ (x >> 31);
+}
+
+struct Free {
+  void operator()(std::uint64_t* memory) const { std::free(memory); }
+};
+
+class NullModel final : public Model {
+ public:
+  NullModel(const Options& options, TokenId end_token, std::int32_t vocabulary_size)
+      : page_size_(options.page_size),
+        pages_(PagesThatFit(options.kv_memory, options.page_size * std::int64_t{kSlotBytes})),
+        end_token_(end_token),
+        limits_{.max_rows = options.max_batch_tokens,
+                .vocabulary_size = vocabulary_size,
+                .page_size = page_size_,
+                .pages = pages_},
+        slots_(static_cast<std::uint64_t*>(
+            std::calloc(static_cast<std::size_t>(pages_), page_bytes()))) {
+    if (slots_ == nullptr) throw std::bad_alloc();
+    facts_.name = "null";
+    facts_.architecture = "null";
+    facts_.vocabulary_size = vocabulary_size;
+    facts_.context_length = kContextLength;
+    facts_.kv_bytes_per_token = kSlotBytes;
+  }
+
+  const Facts& facts() const override { return facts_; }
+  std::int32_t pages() const override { return pages_; }
+
+  absl::Status Forward(const Batch& batch, StepResult& result) override {
+    step_.Lay(batch, limits_);
+    result.step = batch.step;
+    result.failed = false;
+    result.sequences.assign(batch.sequences.size(), SequenceResult{});
+    for (const kernels::SlotCopy& copy : step_.copies()) {
+      std::copy_n(Slot(copy.from, 0), copy.slots, Slot(copy.to, 0));
+    }
+    for (std::size_t i = 0; i < batch.sequences.size(); ++i) {
+      const absl::Status status = Run(batch.sequences[i], result.sequences[i]);
+      if (!status.ok()) {
+        result.failed = true;
+        return status;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  std::size_t page_bytes() const override {
+    return kSlotBytes * static_cast<std::size_t>(page_size_);
+  }
+  void ReadPage(PageId page, std::span<std::byte> bytes) const override {
+    CHECK(0 <= page && page < pages_ && bytes.size() == page_bytes());
+    std::memcpy(bytes.data(), Slot(page, 0), bytes.size());
+  }
+  void WritePage(PageId page, std::span<const std::byte> bytes) override {
+    CHECK(0 <= page && page < pages_ && bytes.size() == page_bytes());
+    std::memcpy(Slot(page, 0), bytes.data(), bytes.size());
+  }
+
+ private:
+  static constexpr std::size_t kSlotBytes = sizeof(std::uint64_t);
+
+  std::uint64_t* Slot(PageId page, std::int64_t slot) const {
+    return slots_.get() + std::int64_t{page} * page_size_ + slot;
+  }
+
+  absl::Status Run(const Sequence& sequence, SequenceResult& result) {
+    const std::size_t count = sequence.tokens.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::int64_t position = sequence.first_position + static_cast<std::int64_t>(i);
+      // Read back even where it was just computed: what counts is what the page table names.
+      const std::uint64_t before = position == 0 ? kRoot : *SlotAt(sequence, position - 1);
+      const std::uint64_t hash = Mix(before + static_cast<std::uint64_t>(sequence.tokens[i]) + 1);
+      *SlotAt(sequence, position) = hash;
+      if (sequence.logits == Logits::kReturnAll) {
+        AppendLogits(NextToken(hash, {}), result.logits);
+      }
+      if (i + 1 < count || sequence.logits == Logits::kNone) continue;
+      result.token = NextToken(hash, sequence.token_mask);
+      if (result.token < 0) return absl::InvalidArgumentError("the token mask allows no token");
+    }
+    return absl::OkStatus();
+  }
+
+  std::uint64_t* SlotAt(const Sequence& sequence, std::int64_t position) {
+    const PageId page = sequence.pages[static_cast<std::size_t>(position / page_size_)];
+    return Slot(page, position % page_size_);
+  }
+
+  // The token that follows a path; the next allowed id where the mask forbids it, -1 if none is.
+  TokenId NextToken(std::uint64_t hash, std::span<const std::uint64_t> mask) const {
+    const std::uint64_t random = Mix(hash + kRoot);
+    const TokenId token = random % 256 == 0
+                              ? end_token_
+                              : kFirstToken + static_cast<TokenId>((random >> 8) % kTokens);
+    if (mask.empty()) return token;
+    const auto size = static_cast<std::size_t>(facts_.vocabulary_size);
+    CHECK(mask.size() == (size + 63) / 64);
+    for (std::size_t i = 0; i < size; ++i) {
+      const std::size_t id = (static_cast<std::size_t>(token) + i) % size;
+      if ((mask[id / 64] >> (id % 64) & 1) != 0) return static_cast<TokenId>(id);
+    }
+    return -1;
+  }
+
+  // All of the probability is the token's.
+  void AppendLogits(TokenId token, std::vector<float>& logits) const {
+    const std::size_t first = logits.size();
+    logits.resize(first + static_cast<std::size_t>(facts_.vocabulary_size),
+                  -std::numeric_limits<float>::infinity());
+    logits[first + static_cast<std::size_t>(token)] = 0;
+  }
+
+  const std::int32_t page_size_;
+  const std::int32_t pages_;
+  const TokenId end_token_;
+  const StepLimits limits_;
+  Facts facts_;
+  Step step_;
+  // [pages, page_size]; resident only where it was written.
+  std::unique_ptr<std::uint64_t[], Free> slots_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Model>> Model::Null(const Options& options, TokenId end_token,
+                                                   std::int32_t vocabulary_size) {
+  if (absl::Status status = CheckOptions(options); !status.ok()) return status;
+  if (vocabulary_size < kFirstToken + kTokens || end_token < 0 || end_token >= vocabulary_size) {
+    return absl::InvalidArgumentError(absl::StrCat("the null model needs a vocabulary of at least ",
+                                                   kFirstToken + kTokens,
+                                                   " tokens with the end token among them"));
+  }
+  try {
+    return std::make_unique<NullModel>(options, end_token, vocabulary_size);
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("the page pool does not fit into memory");
+  }
+}
+
+}  // namespace banyan::model

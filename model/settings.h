@@ -1,0 +1,49 @@
+// Reads an architecture's settings from a file's metadata, each with the range it may have.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "base/metadata.h"
+
+namespace banyan::model {
+
+// Keys are "<architecture>.<name>". After the first error everything reads as its lowest value, and
+// that error is kept, so that a list of settings reads as a list. kInvalidArgument names the key.
+class Settings {
+ public:
+  Settings(const Metadata& metadata, std::string architecture)
+      : metadata_(metadata), architecture_(std::move(architecture)) {}
+
+  // Without a default the key must be there.
+  std::int64_t Integer(std::string_view name, std::int64_t low, std::int64_t high,
+                       std::optional<std::int64_t> otherwise = std::nullopt);
+  // low < value < high.
+  float Float(std::string_view name, double low, double high,
+              std::optional<float> otherwise = std::nullopt);
+
+  // A setting that would change the answers and is not built: kUnimplemented names it, unless it is
+  // absent or says `harmless`.
+  void RefuseInteger(std::string_view name, std::int64_t harmless);
+  void RefuseFloat(std::string_view name, double harmless);
+  void RefuseString(std::string_view name, std::string_view harmless);
+  // A relation between settings that must hold.
+  void Require(bool holds, std::string_view message);
+
+  bool Has(std::string_view name) const { return metadata_.Has(Key(name)); }
+  const absl::Status& status() const { return status_; }
+
+ private:
+  std::string Key(std::string_view name) const;
+  void Fail(absl::Status status);
+  void Refuse(std::string_view name, bool harmless);
+
+  const Metadata& metadata_;
+  const std::string architecture_;
+  absl::Status status_;
+};
+
+}  // namespace banyan::model

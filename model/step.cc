@@ -1,0 +1,54 @@
+#include "model/step.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace banyan::model {
+namespace {
+
+bool IsBelow(std::int32_t value, std::int32_t bound) { return 0 <= value && value < bound; }
+
+}  // namespace
+
+void Step::Lay(const Batch& batch, const StepLimits& limits) {
+  tokens_.clear();
+  runs_.clear();
+  copies_.clear();
+  logit_rows_.clear();
+  for (const PageCopy& copy : batch.copies) {
+    CHECK(IsBelow(copy.from, limits.pages) && IsBelow(copy.to, limits.pages));
+    CHECK(copy.from != copy.to);
+    CHECK(1 <= copy.slots && copy.slots <= limits.page_size);
+    copies_.push_back({copy.from, copy.to, copy.slots});
+  }
+  for (std::size_t i = 0; i < batch.sequences.size(); ++i) Add(batch.sequences[i], i, limits);
+}
+
+void Step::Add(const Sequence& sequence, std::size_t index, const StepLimits& limits) {
+  const std::size_t count = sequence.tokens.size();
+  const std::size_t capacity = static_cast<std::size_t>(limits.max_rows) - tokens_.size();
+  CHECK(1 <= count && count <= capacity);
+  const auto slots =
+      static_cast<std::int64_t>(sequence.pages.size()) * std::int64_t{limits.page_size};
+  CHECK(0 <= sequence.first_position && sequence.first_position < slots);
+  CHECK(static_cast<std::int64_t>(count) <= slots - sequence.first_position);
+  CHECK(std::all_of(sequence.pages.begin(), sequence.pages.end(),
+                    [&](PageId page) { return IsBelow(page, limits.pages); }));
+  CHECK(std::all_of(sequence.tokens.begin(), sequence.tokens.end(),
+                    [&](TokenId token) { return IsBelow(token, limits.vocabulary_size); }));
+
+  const std::int32_t first_row = rows();
+  runs_.push_back({.first_row = first_row,
+                   .rows = static_cast<std::int32_t>(count),
+                   .first_position = sequence.first_position,
+                   .pages = sequence.pages});
+  tokens_.insert(tokens_.end(), sequence.tokens.begin(), sequence.tokens.end());
+  if (sequence.logits == Logits::kNone) return;
+  const std::size_t first = sequence.logits == Logits::kReturnAll ? 0 : count - 1;
+  for (std::size_t token = first; token < count; ++token) {
+    logit_rows_.push_back({first_row + static_cast<std::int32_t>(token), index, token});
+  }
+}
+
+}  // namespace banyan::model

@@ -1,0 +1,155 @@
+// A model made of a network, a backend and its page pool: everything about a step that does not
+// depend on the architecture. One type-erased call per step; the rest is instantiated per backend.
+//
+// A network gives
+//   Network(backend, shape, tied_head, packer, max_rows, max_logit_rows)
+//   Forward(step)        computes the rows and writes their keys and values to the pages
+//   Head(rows)           the logits of those rows
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "kernels/backend.h"
+#include "model/answers.h"
+#include "model/kv_pool.h"
+#include "model/model.h"
+#include "model/step.h"
+#include "model/weights.h"
+
+namespace banyan::model {
+
+template <kernels::Backend B, class Network>
+class Transformer final : public Model {
+ public:
+  using Shape = typename Network::Shape;
+
+  static absl::StatusOr<std::unique_ptr<Model>> Load(const File& file, const Options& options,
+                                                     std::string_view architecture,
+                                                     const Shape& shape,
+                                                     std::unique_ptr<B> backend) {
+    TensorSet tensors(file);
+    const bool tied_head = !tensors.Has("output.weight");
+    WeightPacker<B> packer(*backend, tensors);
+    std::unique_ptr<Transformer> model(
+        new Transformer(options, shape, tied_head, packer, std::move(backend)));
+    if (!packer.ok()) return packer.status();
+    if (absl::Status status = tensors.CheckAllTaken(architecture); !status.ok()) return status;
+    if (absl::Status status = model->AllocatePages(options); !status.ok()) return status;
+    model->FillFacts(file, architecture, packer);
+    return model;
+  }
+
+  const Facts& facts() const override { return facts_; }
+  std::int32_t pages() const override { return limits_.pages; }
+
+  absl::Status Forward(const Batch& batch, StepResult& result) override {
+    step_.Lay(batch, limits_);
+    result.step = batch.step;
+    result.failed = false;
+    result.sequences.assign(batch.sequences.size(), SequenceResult{});
+    backend_->CopySlots(step_.copies());
+    if (step_.rows() > 0) network_.Forward(step_);
+    absl::Status status = Answer(batch, result);
+    result.failed = !status.ok();
+    return status;
+  }
+
+  std::size_t page_bytes() const override { return backend_->page_bytes(); }
+  void ReadPage(PageId page, std::span<std::byte> bytes) const override {
+    CHECK(0 <= page && page < limits_.pages && bytes.size() == page_bytes());
+    backend_->ReadPage(page, bytes);
+  }
+  void WritePage(PageId page, std::span<const std::byte> bytes) override {
+    CHECK(0 <= page && page < limits_.pages && bytes.size() == page_bytes());
+    backend_->WritePage(page, bytes);
+  }
+
+ private:
+  // Rows of logits computed at once: more come in groups, so that the buffer stays small beside the
+  // weights.
+  static constexpr std::int32_t kLogitRows = 64;
+
+  Transformer(const Options& options, const Shape& shape, bool tied_head, WeightPacker<B>& packer,
+              std::unique_ptr<B> backend)
+      : backend_(std::move(backend)),
+        shape_(shape),
+        limits_{.max_rows = options.max_batch_tokens,
+                .vocabulary_size = shape.vocabulary,
+                .page_size = options.page_size,
+                .pages = 0},
+        logit_rows_(std::min(options.max_batch_tokens, kLogitRows)),
+        network_(*backend_, shape, tied_head, packer, options.max_batch_tokens, logit_rows_),
+        answers_(shape.vocabulary) {}
+
+  absl::Status AllocatePages(const Options& options) {
+    kernels::KvShape kv{.layers = shape_.layers,
+                        .kv_heads = shape_.kv_heads,
+                        .head_dim = shape_.head_dim,
+                        .page_size = options.page_size};
+    const std::int64_t bytes = kv.values_per_token() * kv.page_size * std::int64_t{kKvValueBytes};
+    kv.pages = PagesThatFit(options.kv_memory, bytes);
+    if (!backend_->AllocatePages(kv)) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("a KV pool of ", kv.pages, " pages of ", bytes, " bytes cannot be had"));
+    }
+    CHECK(backend_->page_bytes() == static_cast<std::size_t>(bytes));
+    limits_.pages = kv.pages;
+    return absl::OkStatus();
+  }
+
+  void FillFacts(const File& file, std::string_view architecture, const WeightPacker<B>& packer) {
+    facts_.name = file.metadata().String("general.name").value_or(architecture);
+    facts_.architecture = architecture;
+    facts_.vocabulary_size = shape_.vocabulary;
+    facts_.context_length = shape_.context;
+    facts_.layers = shape_.layers;
+    facts_.kv_heads = shape_.kv_heads;
+    facts_.head_dim = shape_.head_dim;
+    facts_.parameters = packer.parameters();
+    facts_.weight_bytes = packer.bytes();
+    facts_.kv_bytes_per_token = static_cast<std::int64_t>(page_bytes()) / limits_.page_size;
+  }
+
+  // The logits that were asked for, group by group.
+  absl::Status Answer(const Batch& batch, StepResult& result) {
+    std::span<const LogitRow> left = step_.logit_rows();
+    while (!left.empty()) {
+      const auto group = left.first(std::min(left.size(), static_cast<std::size_t>(logit_rows_)));
+      left = left.subspan(group.size());
+      rows_.clear();
+      for (const LogitRow& wanted : group) rows_.push_back(wanted.row);
+      const typename B::Activations& logits = network_.Head(rows_);
+      for (std::size_t i = 0; i < group.size(); ++i) {
+        backend_->ReadRow(logits, static_cast<std::int32_t>(i), answers_.logits());
+        const absl::Status status = answers_.Give(batch, group[i], result);
+        if (!status.ok()) return status;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  static constexpr std::int32_t kKvValueBytes = 2;  // f16
+
+  const std::unique_ptr<B> backend_;
+  const Shape shape_;
+  StepLimits limits_;
+  const std::int32_t logit_rows_;
+  Network network_;  // its buffers and weights are the backend's
+  Answers answers_;
+  Facts facts_;
+
+  // Of the step that runs.
+  Step step_;
+  std::vector<std::int32_t> rows_;
+};
+
+}  // namespace banyan::model

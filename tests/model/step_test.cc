@@ -1,0 +1,92 @@
+// A batch as rows, and what a batch may not name.
+#include "model/step.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace banyan::model {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
+using ::testing::IsEmpty;
+
+constexpr StepLimits kLimits{.max_rows = 8, .vocabulary_size = 100, .page_size = 4, .pages = 10};
+
+const std::vector<TokenId> kFive = {1, 2, 3, 4, 5};
+const std::vector<PageId> kTwoPages = {7, 3};
+
+Sequence RunOf(std::span<const TokenId> tokens, std::int64_t first, Logits logits) {
+  return {.tokens = tokens,
+          .first_position = first,
+          .pages = kTwoPages,
+          .logits = logits,
+          .sampling = {}};
+}
+
+Batch Of(Sequence sequence) {
+  Batch batch;
+  batch.sequences.push_back(sequence);
+  return batch;
+}
+
+TEST(Step, LaysSequencesOneAfterAnother) {
+  Batch batch;
+  batch.copies.push_back({.from = 2, .to = 7, .slots = 4});
+  batch.sequences.push_back(RunOf(std::span(kFive).first(2), 6, Logits::kNone));
+  batch.sequences.push_back(RunOf(kFive, 0, Logits::kReturnAll));
+  batch.sequences.push_back(RunOf(std::span(kFive).first(1), 7, Logits::kSampleLast));
+  Step step;
+  for (int again = 0; again < 2; ++again) {
+    step.Lay(batch, kLimits);
+    EXPECT_THAT(step.tokens(), ElementsAre(1, 2, 1, 2, 3, 4, 5, 1));
+    ASSERT_EQ(step.runs().size(), 3);
+    EXPECT_EQ(step.runs()[1].first_row, 2);
+    EXPECT_EQ(step.runs()[1].rows, 5);
+    EXPECT_EQ(step.runs()[2].first_position, 7);
+    EXPECT_THAT(step.runs()[2].pages, ElementsAreArray(kTwoPages));
+    ASSERT_EQ(step.copies().size(), 1);
+    EXPECT_EQ(step.copies()[0].slots, 4);
+    std::vector<std::int32_t> rows;
+    for (const LogitRow& wanted : step.logit_rows()) rows.push_back(wanted.row);
+    EXPECT_THAT(rows, ElementsAre(2, 3, 4, 5, 6, 7));
+    EXPECT_EQ(step.logit_rows()[1].sequence, 1);
+    EXPECT_EQ(step.logit_rows()[1].token, 1);
+  }
+  step.Lay(Batch{}, kLimits);
+  EXPECT_EQ(step.rows(), 0);
+  EXPECT_THAT(step.logit_rows(), IsEmpty());
+}
+
+TEST(StepDeathTest, WhatABatchMayNotName) {
+  Step step;
+  const std::vector<TokenId> nine(9, 1);
+  const std::vector<PageId> three_pages = {7, 3, 2};
+  Sequence long_run = RunOf(nine, 0, Logits::kNone);
+  long_run.pages = three_pages;
+  EXPECT_DEATH(step.Lay(Of(long_run), kLimits), "CHECK failed");
+  EXPECT_DEATH(step.Lay(Of(RunOf({}, 0, Logits::kNone)), kLimits), "CHECK failed");
+  // Positions: the two pages have slots 0..7.
+  step.Lay(Of(RunOf(kFive, 3, Logits::kNone)), kLimits);
+  EXPECT_DEATH(step.Lay(Of(RunOf(kFive, 4, Logits::kNone)), kLimits), "CHECK failed");
+  EXPECT_DEATH(step.Lay(Of(RunOf(kFive, -1, Logits::kNone)), kLimits), "CHECK failed");
+  for (const TokenId token : {-1, 100}) {
+    const std::vector<TokenId> tokens = {token};
+    EXPECT_DEATH(step.Lay(Of(RunOf(tokens, 0, Logits::kNone)), kLimits), "CHECK failed");
+  }
+  for (const PageId page : {-1, 10}) {
+    const std::vector<PageId> pages = {page};
+    Sequence run = RunOf(std::span(kFive).first(1), 0, Logits::kNone);
+    run.pages = pages;
+    EXPECT_DEATH(step.Lay(Of(run), kLimits), "CHECK failed");
+  }
+  for (const PageCopy& copy : {PageCopy{-1, 1, 1}, PageCopy{1, 10, 1}, PageCopy{1, 1, 1},
+                               PageCopy{1, 2, 0}, PageCopy{1, 2, 5}}) {
+    Batch batch;
+    batch.copies.push_back(copy);
+    EXPECT_DEATH(step.Lay(batch, kLimits), "CHECK failed");
+  }
+}
+
+}  // namespace
+}  // namespace banyan::model
