@@ -103,10 +103,19 @@ void Bpe::Encode(std::string_view run, std::vector<TokenId>& ids, BpeScratch& sc
 }
 
 void Bpe::MergeRun(std::string_view run, std::vector<TokenId>& ids, BpeScratch& scratch) const {
-  if (run.size() <= kScanLimit) {
+  if (merges_.empty()) {
+    AppendBytes(run, ids);
+  } else if (run.size() <= kScanLimit) {
     MergeByScan(run, ids, scratch);
   } else {
     MergeByQueue(run, ids, scratch);
+  }
+}
+
+void Bpe::AppendBytes(std::string_view run, std::vector<TokenId>& ids) const {
+  for (const char c : run) {
+    const TokenId id = byte_ids_[static_cast<unsigned char>(c)];
+    if (id != kNoToken) ids.push_back(id);
   }
 }
 

@@ -78,6 +78,7 @@ class Bpe {
   const Merge* FindMerge(TokenId left, TokenId right) const;
 
   void MergeRun(std::string_view run, std::vector<TokenId>& ids, BpeScratch& scratch) const;
+  void AppendBytes(std::string_view run, std::vector<TokenId>& ids) const;
   void MergeByScan(std::string_view run, std::vector<TokenId>& ids, BpeScratch& scratch) const;
   void MergeByQueue(std::string_view run, std::vector<TokenId>& ids, BpeScratch& scratch) const;
   void Enqueue(std::int32_t left, BpeScratch& scratch) const;

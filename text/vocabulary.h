@@ -20,8 +20,9 @@
 
 namespace banyan::text {
 
-inline constexpr std::size_t kMaxVocabularySize = 1 << 22;  // tokens
-inline constexpr std::size_t kMaxTokenBytes = 1 << 16;      // in one spelling
+inline constexpr std::size_t kMaxVocabularySize =
+    1 << 20;  // tokens; the largest in use have about 2^18
+inline constexpr std::size_t kMaxTokenBytes = 1 << 16;  // in one spelling
 
 // As numbered by `tokenizer.ggml.token_type`.
 enum class TokenType : std::uint8_t {

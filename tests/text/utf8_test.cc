@@ -1,0 +1,100 @@
+#include "text/utf8.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "text/byte_alphabet.h"
+#include "text/quote.h"
+
+namespace banyan::text {
+namespace {
+
+std::string Utf8Of(std::uint32_t code) {
+  std::string out;
+  const auto put = [&](std::uint32_t byte) { out.push_back(static_cast<char>(byte)); };
+  const auto put_rest = [&](int shift) {
+    for (; shift >= 0; shift -= 6) put(0x80 | ((code >> shift) & 0x3F));
+  };
+  if (code < 0x80) {
+    put(code);
+  } else if (code < 0x800) {
+    put(0xC0 | (code >> 6));
+    put_rest(0);
+  } else if (code < 0x10000) {
+    put(0xE0 | (code >> 12));
+    put_rest(6);
+  } else {
+    put(0xF0 | (code >> 18));
+    put_rest(12);
+  }
+  return out;
+}
+
+TEST(Utf8, EveryCodePointIsACharacterAndSurrogatesAreNot) {
+  for (std::uint32_t code = 0; code < 0x110000; ++code) {
+    const std::string bytes = Utf8Of(code);
+    const bool surrogate = code >= 0xD800 && code < 0xE000;
+    ASSERT_EQ(FirstInvalidUtf8(bytes), surrogate ? 0 : std::string::npos) << std::hex << code;
+    if (surrogate) continue;
+    const Utf8Step whole = NextUtf8(bytes);
+    ASSERT_EQ(whole.form, Utf8Form::kCharacter);
+    ASSERT_EQ(whole.length, bytes.size());
+    for (std::size_t length = 1; length < bytes.size(); ++length) {
+      const Utf8Step part = NextUtf8(std::string_view(bytes).substr(0, length));
+      ASSERT_EQ(part.form, Utf8Form::kUnfinished);
+      ASSERT_EQ(part.length, length);
+    }
+  }
+}
+
+TEST(Utf8, OverlongFormsAndNumbersPastTheLastAreIllFormedFromTheirFirstByte) {
+  for (const std::string bytes : {"\xC0\x80", "\xC1\xBF", "\xE0\x9F\xBF", "\xF0\x8F\xBF\xBF",
+                                  "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xFF", "\x80", "\xBF"}) {
+    const Utf8Step step = NextUtf8(bytes);
+    EXPECT_EQ(step.form, Utf8Form::kIllFormed) << testing::PrintToString(bytes);
+    EXPECT_EQ(step.length, 1);
+  }
+}
+
+TEST(Utf8, TheFirstInvalidByteIsFoundBehindAnyNumberOfCharacters) {
+  for (std::size_t before = 0; before < 40; ++before) {
+    EXPECT_EQ(FirstInvalidUtf8(std::string(before, 'a') + "\xFF" + "bcdefghijk"), before);
+    EXPECT_EQ(FirstInvalidUtf8(std::string(before, 'a') + "\u00e9\xC3"), before + 2);
+    EXPECT_EQ(FirstInvalidUtf8(std::string(before, 'a') + "\u00e9"), std::string::npos);
+  }
+  EXPECT_EQ(FirstInvalidUtf8(""), std::string::npos);
+}
+
+TEST(ByteAlphabet, EveryByteHasALetterOfItsOwnThatReadsBack) {
+  for (int byte = 0; byte < 256; ++byte) {
+    const char c = static_cast<char>(byte);
+    const std::string letter = SpellBytes({&c, 1});
+    EXPECT_EQ(BytesOfSpelling(letter), std::string(1, c)) << byte;
+    EXPECT_EQ(FirstInvalidUtf8(letter), std::string::npos);
+  }
+  EXPECT_EQ(SpellBytes(" a\n\u00e9"), "\u0120a\u010a\u00c3\u00a9");
+}
+
+TEST(ByteAlphabet, SpellingsWithOtherCharactersHaveNoBytes) {
+  for (const std::string spelling :
+       {" ", "a b", "\n", "\u00a0", "\u00ad", "\u0144", "\u4e2d", "a\xC4", "\xFF", "\xC1\xA1"}) {
+    EXPECT_EQ(BytesOfSpelling(spelling), std::nullopt) << testing::PrintToString(spelling);
+  }
+  EXPECT_EQ(BytesOfSpelling("\u0143"), "\xAD");
+}
+
+TEST(Quote, IsOneLineAndBounded) {
+  EXPECT_EQ(Quote("a\n\"b\""), "\"a\\n\\\"b\\\"\"");
+  EXPECT_EQ(Quote(std::string(kMaxQuotedBytes, 'x')),
+            '"' + std::string(kMaxQuotedBytes, 'x') + '"');
+  EXPECT_EQ(Quote(std::string(kMaxQuotedBytes + 1, 'x')),
+            '"' + std::string(kMaxQuotedBytes, 'x') + "...\"");
+  // No character is cut in two.
+  EXPECT_EQ(Quote(std::string(kMaxQuotedBytes - 1, 'x') + "\u00e9"),
+            '"' + std::string(kMaxQuotedBytes - 1, 'x') + "...\"");
+  EXPECT_EQ(Quote("\xFF"), "\"\\377\"");
+}
+
+}  // namespace
+}  // namespace banyan::text
