@@ -34,6 +34,8 @@ struct HostTensor {
 
 // The plain reference: row `row` of `tensor` as floats, exactly as the format defines them.
 void DequantizeRow(const HostTensor& tensor, std::int64_t row, std::span<float> out);
+// The same for the one block at `block`: ShapeOf(type).block floats.
+void DequantizeBlock(DType type, const std::byte* block, float* out);
 
 // The KV page store. One page holds, for each layer, keys then values, each
 // [kv_heads, page_size, head_dim] in f16.

@@ -84,10 +84,8 @@ class CpuBackend {
     std::int32_t max_rows_ = 0;
     std::int32_t cols_ = 0;
     bool has_floats_ = false;  // of the rows written last
-    Buffer quants_;            // int8 [max_rows, cols], rounded up to whole blocks of 32
-    Buffer scales_;            // float [max_rows, blocks]
-    Buffer sums_;              // float [max_rows, blocks]: scale * sum of the block's quants
-    Buffer floats_;            // float [max_rows, cols], rows `stride` apart
+    Buffer blocks_;            // QuantBlock [max_rows, cols / 32]; empty when that is not whole
+    Buffer floats_;            // float [max_rows, cols], rows `stride_` apart
     std::int64_t stride_ = 0;
   };
 

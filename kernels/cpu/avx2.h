@@ -1,0 +1,28 @@
+// The AVX2 + FMA + F16C variant of kernels/cpu/ops.h, where each function is specified.
+// Declarations only: everything inline for this variant lives in its *_avx2 files, which alone are
+// compiled for these instructions.
+#pragma once
+
+#include "kernels/cpu/ops.h"
+
+namespace banyan::kernels::avx2 {
+
+void MatMulF32(const MatMulWork& work, std::int64_t first, std::int64_t last);
+void MatMulF16(const MatMulWork& work, std::int64_t first, std::int64_t last);
+void MatMulQ4_1(const MatMulWork& work, std::int64_t first, std::int64_t last);
+void MatMulQ8_0(const MatMulWork& work, std::int64_t first, std::int64_t last);
+
+void Quantize(const float* x, std::int64_t cols, const RowOut& out);
+void RmsNorm(const float* x, const float* weight, float eps, std::int64_t cols, const RowOut& out);
+void SwiGlu(const float* gate, const float* up, std::int64_t cols, const RowOut& out);
+void Rotate(float* x, const float* cos, const float* sin, std::int64_t n);
+void StoreF16(const float* x, std::int64_t n, std::uint16_t* out);
+
+void WidenKeys(const std::uint16_t* const* rows, int keys, int head_dim, float* out);
+void WidenValues(const std::uint16_t* const* rows, int keys, int head_dim, float* out);
+void Attend(const float* widened_keys, const float* widened_values, int keys, int head_dim,
+            float scale, const float* const* queries, int count, float* const* partials);
+void Merge(const float* partial, int head_dim, float* state);
+void Finish(const float* state, int head_dim, float* out);
+
+}  // namespace banyan::kernels::avx2

@@ -1,0 +1,327 @@
+#include "kernels/cpu/backend.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "kernels/cpu/arena.h"
+#include "kernels/cpu/attention.h"
+#include "kernels/cpu/ops.h"
+#include "kernels/cpu/pack.h"
+#include "kernels/cpu/page_store.h"
+#include "kernels/cpu/rope_table.h"
+#include "kernels/cpu/thread_pool.h"
+#include "kernels/require.h"
+
+namespace banyan::kernels {
+namespace {
+
+// Work on rows of fewer values than this is not worth waking the other threads.
+constexpr std::int64_t kParallelValues = 8192;
+
+std::int64_t RoundUp(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
+
+Buffer MapFloats(std::int64_t count) {
+  Buffer buffer = Buffer::Map(static_cast<std::size_t>(count) * sizeof(float));
+  Require(!buffer.empty(), "no memory for activations");
+  return buffer;
+}
+
+}  // namespace
+
+struct CpuBackend::State {
+  State(const Ops& chosen, std::int32_t threads)
+      : ops(chosen), pool(threads), attention(chosen, pool) {}
+
+  // f(i) for each of `rows` rows of `values` values.
+  template <class F>
+  void ForRows(std::int64_t rows, std::int64_t values, const F& f) {
+    const auto all = [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) f(i);
+    };
+    if (rows * values < kParallelValues)
+      all(0, rows);
+    else
+      pool.For(rows, all);
+  }
+
+  Ops::MatMul Kernel(DType type) const {
+    switch (type) {
+      case DType::kF32:
+        return ops.matmul_f32;
+      case DType::kF16:
+        return ops.matmul_f16;
+      case DType::kQ4_1:
+        return ops.matmul_q4_1;
+      case DType::kQ8_0:
+        return ops.matmul_q8_0;
+    }
+    RequireFailed("a tensor type outside DType");
+  }
+
+  void MatMul(const Matrix& w, const Input& in, std::int32_t rows, Activations& out, Store store);
+  // Where row i of `out` is written, in the forms that packed matrices read.
+  RowOut OutOf(Input& out, std::int64_t i) const;
+
+  const Ops& ops;
+  ThreadPool pool;
+  Arena arena;
+  PageStore pages;
+  RopeTable rope;
+  Attention attention;
+  Buffer attended;            // float [rows, heads * head_dim]
+  bool reads_floats = false;  // a matrix of floats was packed
+};
+
+std::unique_ptr<CpuBackend> CpuBackend::Create(std::int32_t threads) {
+  Require(1 <= threads && threads <= kMaxThreads, "threads: 1..kMaxThreads");
+  const Ops* ops = ChooseOps();
+  Require(ops != nullptr, "this machine lacks instructions: ask MissingCpuFeatures() first");
+  return std::unique_ptr<CpuBackend>(new CpuBackend(std::make_unique<State>(*ops, threads)));
+}
+
+CpuBackend::CpuBackend(std::unique_ptr<State> state) : state_(std::move(state)) {}
+CpuBackend::~CpuBackend() = default;
+
+std::int32_t CpuBackend::threads() const { return state_->pool.threads(); }
+
+CpuBackend::Matrix CpuBackend::PackMatrix(const HostTensor& host) {
+  const std::int64_t tiles = TileCount(host.rows);
+  Matrix matrix;
+  matrix.type_ = host.type;
+  matrix.rows_ = host.rows;
+  matrix.cols_ = host.cols;
+  matrix.bytes_ = tiles * TileBytes(host.type, host.cols);
+  matrix.tiles_ = state_->arena.Allocate(static_cast<std::size_t>(matrix.bytes_));
+  // By the same shares as MatMul, so that a thread's weights are first touched by that thread.
+  state_->pool.For(tiles, [&](std::int64_t begin, std::int64_t end) {
+    PackTiles(host, begin, end, matrix.tiles_);
+  });
+  if (ShapeOf(host.type).block == 1) state_->reads_floats = true;
+  return matrix;
+}
+
+CpuBackend::Vector CpuBackend::PackVector(const HostTensor& host) {
+  Require(host.rows == 1, "a vector has one row");
+  Vector vector;
+  vector.size_ = host.cols;
+  std::byte* memory = state_->arena.Allocate(static_cast<std::size_t>(host.cols) * sizeof(float));
+  vector.values_ = reinterpret_cast<float*>(memory);
+  DequantizeRow(host, 0, {vector.values_, static_cast<std::size_t>(host.cols)});
+  return vector;
+}
+
+CpuBackend::Activations CpuBackend::MakeActivations(std::int32_t max_rows, std::int32_t cols) {
+  Require(max_rows > 0 && cols > 0, "activations have rows and columns");
+  Activations x;
+  x.max_rows_ = max_rows;
+  x.cols_ = cols;
+  x.stride_ = RoundUp(cols, 16);  // MatMul writes whole tiles
+  x.memory_ = MapFloats(max_rows * x.stride_);
+  return x;
+}
+
+CpuBackend::Input CpuBackend::MakeInput(std::int32_t max_rows, std::int32_t cols) {
+  Require(max_rows > 0 && cols > 0, "an input has rows and columns");
+  Input in;
+  in.max_rows_ = max_rows;
+  in.cols_ = cols;
+  in.stride_ = RoundUp(cols, 16);
+  in.floats_ = MapFloats(max_rows * in.stride_);
+  if (cols % kQuantBlock == 0) {
+    in.blocks_ = Buffer::Map(static_cast<std::size_t>(max_rows) *
+                             static_cast<std::size_t>(cols / kQuantBlock) * sizeof(QuantBlock));
+    Require(!in.blocks_.empty(), "no memory for activations");
+  }
+  return in;
+}
+
+RowOut CpuBackend::State::OutOf(Input& out, std::int64_t i) const {
+  RowOut row = {nullptr, nullptr};
+  if (!out.blocks_.empty())
+    row.blocks = out.blocks_.as<QuantBlock>() + i * (out.cols_ / kQuantBlock);
+  if (out.has_floats_) row.floats = out.floats_.as<float>() + i * out.stride_;
+  return row;
+}
+
+void CpuBackend::Embed(const Matrix& w, std::span<const std::int32_t> ids, Activations& x) {
+  Require(x.cols() == w.cols() && std::ssize(ids) <= x.max_rows(), "Embed: shapes differ");
+  state_->ForRows(std::ssize(ids), w.cols(), [&](std::int64_t i) {
+    Require(0 <= ids[i] && ids[i] < w.rows(), "Embed: no such row");
+    UnpackRow(w.type_, w.tiles_, ids[i], {x.row(i), static_cast<std::size_t>(w.cols())});
+  });
+}
+
+void CpuBackend::RmsNorm(const Activations& x, const Vector& weight, float eps, std::int32_t rows,
+                         Input& out) {
+  Require(rows <= x.max_rows() && rows <= out.max_rows(), "RmsNorm: too many rows");
+  Require(x.cols() == weight.size() && x.cols() == out.cols(), "RmsNorm: shapes differ");
+  out.has_floats_ = state_->reads_floats || out.blocks_.empty();
+  state_->ForRows(rows, x.cols(), [&](std::int64_t i) {
+    state_->ops.rms_norm(x.row(i), weight.values_, eps, x.cols(), state_->OutOf(out, i));
+  });
+}
+
+void CpuBackend::RmsNormRows(const Activations& x, const Vector& weight, float eps,
+                             std::span<const std::int32_t> rows, Input& out) {
+  Require(std::ssize(rows) <= out.max_rows(), "RmsNormRows: too many rows");
+  Require(x.cols() == weight.size() && x.cols() == out.cols(), "RmsNormRows: shapes differ");
+  out.has_floats_ = state_->reads_floats || out.blocks_.empty();
+  state_->ForRows(std::ssize(rows), x.cols(), [&](std::int64_t i) {
+    Require(0 <= rows[i] && rows[i] < x.max_rows(), "RmsNormRows: no such row");
+    state_->ops.rms_norm(x.row(rows[i]), weight.values_, eps, x.cols(), state_->OutOf(out, i));
+  });
+}
+
+void CpuBackend::State::MatMul(const Matrix& w, const Input& in, std::int32_t rows,
+                               Activations& out, Store store) {
+  Require(rows <= in.max_rows() && rows <= out.max_rows(), "MatMul: too many rows");
+  Require(in.cols() == w.cols() && out.cols() == w.rows(), "MatMul: shapes differ");
+  const std::int64_t block = ShapeOf(w.type()).block;
+  Require(block != 1 || in.has_floats_, "MatMul: the input was written before floats were needed");
+  const MatMulWork work = {
+      .tiles = w.tiles_,
+      .depth = w.cols() / block,
+      .quants = in.blocks_.as<QuantBlock>(),
+      .quant_stride = in.cols() / kQuantBlock,
+      .floats = in.floats_.as<float>(),
+      .float_stride = in.stride_,
+      .rows = rows,
+      .out = out.row(0),
+      .out_stride = out.stride_,
+      .store = store,
+  };
+  const Ops::MatMul kernel = Kernel(w.type());
+  pool.For(TileCount(w.rows()),
+           [&](std::int64_t begin, std::int64_t end) { kernel(work, begin, end); });
+}
+
+void CpuBackend::MatMul(const Matrix& w, const Input& in, std::int32_t rows, Activations& out) {
+  state_->MatMul(w, in, rows, out, Store::kSet);
+}
+
+void CpuBackend::MatMulAdd(const Matrix& w, const Input& in, std::int32_t rows, Activations& out) {
+  state_->MatMul(w, in, rows, out, Store::kAdd);
+}
+
+void CpuBackend::SwiGlu(const Activations& gate, const Activations& up, std::int32_t rows,
+                        Input& out) {
+  Require(rows <= gate.max_rows() && rows <= up.max_rows() && rows <= out.max_rows(),
+          "SwiGlu: too many rows");
+  Require(gate.cols() == up.cols() && gate.cols() == out.cols(), "SwiGlu: shapes differ");
+  out.has_floats_ = state_->reads_floats || out.blocks_.empty();
+  state_->ForRows(rows, gate.cols(), [&](std::int64_t i) {
+    state_->ops.swiglu(gate.row(i), up.row(i), gate.cols(), state_->OutOf(out, i));
+  });
+}
+
+namespace {
+
+std::int32_t CheckRuns(std::span<const RowRun> runs, std::int32_t max_rows, const KvShape& shape) {
+  std::int32_t end = 0;
+  for (const RowRun& run : runs) {
+    Require(run.rows > 0 && run.first_row >= 0 && run.first_row + run.rows <= max_rows,
+            "a run's rows are rows of the step");
+    Require(run.first_position >= 0, "positions start at 0");
+    const std::int64_t slots = run.first_position + run.rows;
+    Require(slots <= std::ssize(run.pages) * shape.page_size, "a run's page table covers its rows");
+    for (const std::int32_t page :
+         run.pages.first(static_cast<std::size_t>((slots + shape.page_size - 1) / shape.page_size)))
+      Require(0 <= page && page < shape.pages, "a page table names pages of the store");
+    end = std::max(end, run.first_row + run.rows);
+  }
+  return end;
+}
+
+}  // namespace
+
+void CpuBackend::RopeAndStore(Activations& q, Activations& k, const Activations& v,
+                              const Rope& rope, std::span<const RowRun> runs, std::int32_t layer) {
+  State& state = *state_;
+  const KvShape& shape = state.pages.shape();
+  CheckRuns(runs, std::min({q.max_rows(), k.max_rows(), v.max_rows()}), shape);
+  Require(0 <= layer && layer < shape.layers, "RopeAndStore: no such layer");
+  Require(k.cols() == shape.kv_heads * shape.head_dim && v.cols() == k.cols() &&
+              q.cols() % shape.head_dim == 0 && rope.dims <= shape.head_dim,
+          "RopeAndStore: shapes differ");
+  state.rope.Prepare(rope, runs);
+  std::int64_t before = 0;  // rows of the runs before
+  for (const RowRun& run : runs) {
+    state.ForRows(run.rows, q.cols() + 2 * k.cols(), [&](std::int64_t i) {
+      const float* cos = state.rope.cos(before + i);
+      const float* sin = state.rope.sin(before + i);
+      float* q_row = q.row(run.first_row + i);
+      float* k_row = k.row(run.first_row + i);
+      const float* v_row = v.row(run.first_row + i);
+      for (std::int32_t at = 0; at < q.cols(); at += shape.head_dim)
+        state.ops.rotate(q_row + at, cos, sin, state.rope.width());
+      const std::int64_t position = run.first_position + i;
+      const std::int32_t page = run.pages[static_cast<std::size_t>(position / shape.page_size)];
+      for (std::int32_t h = 0; h < shape.kv_heads; ++h) {
+        float* key = k_row + h * shape.head_dim;
+        state.ops.rotate(key, cos, sin, state.rope.width());
+        std::uint16_t* slot =
+            state.pages.Keys(page, layer, h) + position % shape.page_size * shape.head_dim;
+        state.ops.store_f16(key, shape.head_dim, slot);
+        state.ops.store_f16(v_row + h * shape.head_dim, shape.head_dim,
+                            slot + state.pages.value_offset());
+      }
+    });
+    before += run.rows;
+  }
+}
+
+void CpuBackend::Attend(const Activations& q, float scale, std::span<const RowRun> runs,
+                        std::int32_t layer, Input& out) {
+  State& state = *state_;
+  const KvShape& shape = state.pages.shape();
+  const std::int32_t rows = CheckRuns(runs, std::min(q.max_rows(), out.max_rows()), shape);
+  Require(0 <= layer && layer < shape.layers, "Attend: no such layer");
+  Require(q.cols() % shape.head_dim == 0 && out.cols() == q.cols(), "Attend: shapes differ");
+  if (runs.empty()) return;
+  const auto bytes = static_cast<std::size_t>(rows * q.stride_) * sizeof(float);
+  if (state.attended.size() < bytes) state.attended = MapFloats(rows * q.stride_);
+  state.attention.Run({.pages = &state.pages,
+                       .layer = layer,
+                       .heads = q.cols() / shape.head_dim,
+                       .scale = scale,
+                       .runs = runs,
+                       .q = q.row(0),
+                       .out = state.attended.as<float>(),
+                       .stride = q.stride_});
+  out.has_floats_ = state.reads_floats || out.blocks_.empty();
+  for (const RowRun& run : runs) {
+    state.ForRows(run.rows, q.cols(), [&](std::int64_t i) {
+      const std::int64_t row = run.first_row + i;
+      state.ops.quantize(state.attended.as<float>() + row * q.stride_, q.cols(),
+                         state.OutOf(out, row));
+    });
+  }
+}
+
+void CpuBackend::ReadRow(const Activations& x, std::int32_t row, std::span<float> out) const {
+  Require(0 <= row && row < x.max_rows() && std::ssize(out) == x.cols(), "ReadRow: shapes differ");
+  std::copy_n(x.row(row), x.cols(), out.data());
+}
+
+bool CpuBackend::AllocatePages(const KvShape& shape) { return state_->pages.Allocate(shape); }
+
+std::size_t CpuBackend::page_bytes() const { return state_->pages.page_bytes(); }
+
+void CpuBackend::CopySlots(std::span<const SlotCopy> copies) {
+  for (const SlotCopy& copy : copies) state_->pages.CopySlots(copy);
+}
+
+void CpuBackend::ReadPage(std::int32_t page, std::span<std::byte> out) const {
+  const std::span<const std::byte> bytes = std::as_const(state_->pages).Page(page);
+  Require(out.size() == bytes.size(), "ReadPage: one page of bytes");
+  std::memcpy(out.data(), bytes.data(), bytes.size());
+}
+
+void CpuBackend::WritePage(std::int32_t page, std::span<const std::byte> bytes) {
+  const std::span<std::byte> to = state_->pages.Page(page);
+  Require(to.size() == bytes.size(), "WritePage: one page of bytes");
+  std::memcpy(to.data(), bytes.data(), bytes.size());
+}
+
+}  // namespace banyan::kernels

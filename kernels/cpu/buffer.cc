@@ -1,0 +1,34 @@
+#include "kernels/cpu/buffer.h"
+
+#include <sys/mman.h>
+
+#include <utility>
+
+namespace banyan::kernels {
+
+Buffer Buffer::Map(std::size_t bytes) {
+  Buffer buffer;
+  if (bytes == 0) return buffer;
+  void* data =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, /*fd=*/-1, 0);
+  if (data == MAP_FAILED) return buffer;
+  madvise(data, bytes, MADV_HUGEPAGE);  // advice only: a refusal changes nothing but speed
+  buffer.data_ = data;
+  buffer.size_ = bytes;
+  return buffer;
+}
+
+Buffer::Buffer(Buffer&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+Buffer& Buffer::operator=(Buffer&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+Buffer::~Buffer() {
+  if (data_ != nullptr) munmap(data_, size_);
+}
+
+}  // namespace banyan::kernels

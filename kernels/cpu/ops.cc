@@ -1,0 +1,49 @@
+#include "kernels/cpu/ops.h"
+
+#include "kernels/cpu/avx2.h"
+#include "kernels/cpu/backend.h"
+
+#include <cpuid.h>
+
+namespace banyan::kernels {
+namespace {
+
+constexpr Ops kAvx2 = {
+    .matmul_f32 = avx2::MatMulF32,
+    .matmul_f16 = avx2::MatMulF16,
+    .matmul_q4_1 = avx2::MatMulQ4_1,
+    .matmul_q8_0 = avx2::MatMulQ8_0,
+    .quantize = avx2::Quantize,
+    .rms_norm = avx2::RmsNorm,
+    .swiglu = avx2::SwiGlu,
+    .rotate = avx2::Rotate,
+    .store_f16 = avx2::StoreF16,
+    .widen_keys = avx2::WidenKeys,
+    .widen_values = avx2::WidenValues,
+    .attend = avx2::Attend,
+    .merge = avx2::Merge,
+    .finish = avx2::Finish,
+};
+
+bool HasF16c() {
+  unsigned eax = 0;
+  unsigned ebx = 0;
+  unsigned ecx = 0;
+  unsigned edx = 0;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
+}
+
+}  // namespace
+
+std::vector<std::string> MissingCpuFeatures() {
+  __builtin_cpu_init();
+  std::vector<std::string> missing;
+  if (!__builtin_cpu_supports("avx2")) missing.emplace_back("AVX2");
+  if (!__builtin_cpu_supports("fma")) missing.emplace_back("FMA");
+  if (!HasF16c()) missing.emplace_back("F16C");
+  return missing;
+}
+
+const Ops* ChooseOps() { return MissingCpuFeatures().empty() ? &kAvx2 : nullptr; }
+
+}  // namespace banyan::kernels

@@ -1,0 +1,98 @@
+// What a set of instructions must provide: one struct of function pointers. A variant is its files
+// and one line in ops.cc. Plain types only, so that no inline function of a library is compiled
+// for a machine that may not be there.
+//
+// Every function is a pure function of its arguments, bit for bit, and every output value depends
+// only on the inputs named with it: these are the inner halves of the rules in docs/kernels.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace banyan::kernels {
+
+inline constexpr int kTileRows = 8;     // output rows interleaved in one tile of weights
+inline constexpr int kQuantBlock = 32;  // values that share a scale
+inline constexpr int kChunkKeys = 64;   // keys of one chunk of attention, by absolute position
+
+// Bytes of one tile of weights per 32 columns (quantized) or per column (floats).
+// Q4_1: byte 32 j + 4 r + b is byte 4 j + b of row r's block: low nibble column 4 j + b, high
+// nibble
+//       column 16 + 4 j + b (j < 4, r < 8, b < 4); then eight f16 d, eight f16 m.
+// Q8_0: byte 32 j + 4 r + b is column 4 j + b of row r's block (j < 8); then eight f16 d.
+// F16, F32: the column of eight rows.
+inline constexpr int kTileBytesQ4_1 = 128 + 16 + 16;
+inline constexpr int kTileBytesQ8_0 = 256 + 16;
+inline constexpr int kTileBytesF16 = kTileRows * 2;
+inline constexpr int kTileBytesF32 = kTileRows * 4;
+
+// Activations as quantized weights meet them: value i is about scale * q[i].
+struct QuantBlock {
+  std::int8_t q[kQuantBlock];  // -127..127
+  float scale;
+  float sum;  // scale * (q[0] + .. + q[31])
+};
+static_assert(sizeof(QuantBlock) == 40);
+
+enum class Store : std::uint8_t { kSet, kAdd };
+
+struct MatMulWork {
+  const std::byte* tiles;
+  std::int64_t depth;  // blocks of 32 columns (quantized) or columns (floats)
+  // Row r of the input: quants + r * quant_stride, or floats + r * float_stride.
+  const QuantBlock* quants;
+  std::int64_t quant_stride;
+  const float* floats;
+  std::int64_t float_stride;
+  std::int32_t rows;
+  // Output o of row r: out[r * out_stride + o]; whole tiles are written.
+  float* out;
+  std::int64_t out_stride;
+  Store store;
+};
+
+// Where a row of activations goes: either may be null. `blocks` needs cols % 32 == 0.
+struct RowOut {
+  QuantBlock* blocks;
+  float* floats;
+};
+
+// One chunk's result for one query: partial[0] the greatest score, partial[1] the sum of the
+// weights exp(score - greatest), partial[kPartialHeader + d] the weighted sum of the values.
+inline constexpr int kPartialHeader = 8;
+
+struct Ops {
+  // Outputs of tiles first .. last - 1, for all rows.
+  using MatMul = void (*)(const MatMulWork& work, std::int64_t first, std::int64_t last);
+  MatMul matmul_f32;
+  MatMul matmul_f16;
+  MatMul matmul_q4_1;
+  MatMul matmul_q8_0;
+
+  void (*quantize)(const float* x, std::int64_t cols, const RowOut& out);
+  void (*rms_norm)(const float* x, const float* weight, float eps, std::int64_t cols,
+                   const RowOut& out);
+  void (*swiglu)(const float* gate, const float* up, std::int64_t cols, const RowOut& out);
+
+  // x[i] = x[i] cos[i] + x[i ^ 1] sin[i]; n is a multiple of 8.
+  void (*rotate)(float* x, const float* cos, const float* sin, std::int64_t n);
+  // Round to nearest even; n is a multiple of 8.
+  void (*store_f16)(const float* x, std::int64_t n, std::uint16_t* out);
+
+  // Keys as columns: out[d * kChunkKeys + j] = rows[j][d], zeros up to a multiple of 16 keys.
+  void (*widen_keys)(const std::uint16_t* const* rows, int keys, int head_dim, float* out);
+  // out[j * head_dim + d] = rows[j][d].
+  void (*widen_values)(const std::uint16_t* const* rows, int keys, int head_dim, float* out);
+  // The partial of each of `count` queries over the first `keys` (1..64) keys of a chunk.
+  void (*attend)(const float* widened_keys, const float* widened_values, int keys, int head_dim,
+                 float scale, const float* const* queries, int count, float* const* partials);
+  // Merges the partial of the next chunk into `state`, which starts as {-inf, 0, .., 0, ..}.
+  void (*merge)(const float* partial, int head_dim, float* state);
+  // out[d] = the state's weighted sum / its sum of weights.
+  void (*finish)(const float* state, int head_dim, float* out);
+};
+
+// The widest set that this machine runs, null when it runs none.
+const Ops* ChooseOps();
+
+}  // namespace banyan::kernels

@@ -1,0 +1,130 @@
+// Operations on single rows of activations, and their quantization. Tails of a row are handled by
+// vectors whose missing lanes are zero, so an element's bits do not depend on where it stands.
+
+#include <immintrin.h>
+
+#include "kernels/cpu/avx2.h"
+#include "kernels/cpu/math_avx2.h"
+
+namespace banyan::kernels::avx2 {
+namespace {
+
+// All ones in the first `n` lanes.
+__m256i FirstLanes(std::int64_t n) {
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(n)),
+                            _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+// x[i .. i + 7], zero from x[n] on.
+__m256 LoadAt(const float* x, std::int64_t i, std::int64_t n) {
+  return i + 8 <= n ? _mm256_loadu_ps(x + i) : _mm256_maskload_ps(x + i, FirstLanes(n - i));
+}
+
+void StoreAt(float* x, std::int64_t i, std::int64_t n, __m256 value) {
+  if (i + 8 <= n)
+    _mm256_storeu_ps(x + i, value);
+  else
+    _mm256_maskstore_ps(x + i, FirstLanes(n - i), value);
+}
+
+int HorizontalSum32(__m256i v) {
+  __m128i four = _mm_add_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+  four = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0x4e));
+  return _mm_cvtsi128_si32(_mm_add_epi32(four, _mm_shuffle_epi32(four, 0xb1)));
+}
+
+// The greatest magnitude as the integer that represents it: infinity is above all numbers and NaN
+// above infinity, so neither can hide.
+int GreatestMagnitude(const __m256 (&x)[4]) {
+  const __m256i magnitude = _mm256_set1_epi32(0x7fffffff);
+  __m256i most = _mm256_setzero_si256();
+  for (const __m256 v : x)
+    most = _mm256_max_epi32(most, _mm256_and_si256(_mm256_castps_si256(v), magnitude));
+  __m128i four = _mm_max_epi32(_mm256_castsi256_si128(most), _mm256_extracti128_si256(most, 1));
+  four = _mm_max_epi32(four, _mm_shuffle_epi32(four, 0x4e));
+  return _mm_cvtsi128_si32(_mm_max_epi32(four, _mm_shuffle_epi32(four, 0xb1)));
+}
+
+// Symmetric, to nearest even. A block with an infinity or a NaN gets that as its scale; one whose
+// magnitudes are all below 1e-30 is zero.
+void QuantizeBlock(const __m256 (&x)[4], QuantBlock* out) {
+  const int bits = GreatestMagnitude(x);
+  float greatest;
+  __builtin_memcpy(&greatest, &bits, sizeof greatest);
+  const bool tiny = greatest < 1e-30F;
+  out->scale = tiny ? 0.0F : greatest / 127.0F;
+  const __m256 inverse = _mm256_set1_ps(tiny ? 0.0F : 127.0F / greatest);
+  __m256i q[4];
+  for (int i = 0; i < 4; ++i) q[i] = _mm256_cvtps_epi32(_mm256_mul_ps(x[i], inverse));
+  // Packing works within halves of 16 bytes: it leaves groups of four in the order 0 2 4 6 1 3 5 7.
+  __m256i bytes =
+      _mm256_packs_epi16(_mm256_packs_epi32(q[0], q[1]), _mm256_packs_epi32(q[2], q[3]));
+  bytes = _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+  bytes = _mm256_max_epi8(bytes, _mm256_set1_epi8(-127));  // the bound that MatMul counts on
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(out->q), bytes);
+  const __m256i pairs = _mm256_maddubs_epi16(_mm256_set1_epi8(1), bytes);
+  out->sum = out->scale *
+             static_cast<float>(HorizontalSum32(_mm256_madd_epi16(pairs, _mm256_set1_epi16(1))));
+}
+
+// Writes value(i) .. value(i + 7) for i = 0, 8, .. to both forms of a row.
+template <class F>
+void Emit(std::int64_t cols, const RowOut& out, const F& value) {
+  if (out.blocks == nullptr) {
+    for (std::int64_t i = 0; i < cols; i += 8) StoreAt(out.floats, i, cols, value(i));
+    return;
+  }
+  for (std::int64_t i = 0; i < cols; i += kQuantBlock) {
+    __m256 x[4];
+    for (int j = 0; j < 4; ++j) x[j] = value(i + 8 * j);
+    if (out.floats != nullptr)
+      for (int j = 0; j < 4; ++j) _mm256_storeu_ps(out.floats + i + 8 * j, x[j]);
+    QuantizeBlock(x, out.blocks + i / kQuantBlock);
+  }
+}
+
+}  // namespace
+
+void Quantize(const float* x, std::int64_t cols, const RowOut& out) {
+  Emit(cols, out, [&](std::int64_t i) { return LoadAt(x, i, cols); });
+}
+
+void RmsNorm(const float* x, const float* weight, float eps, std::int64_t cols, const RowOut& out) {
+  __m256 squares = _mm256_setzero_ps();
+  for (std::int64_t i = 0; i < cols; i += 8) {
+    const __m256 v = LoadAt(x, i, cols);
+    squares = _mm256_fmadd_ps(v, v, squares);
+  }
+  const float mean = HorizontalSum(squares) / static_cast<float>(cols);
+  const float root = _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(mean + eps)));
+  const __m256 inverse = _mm256_set1_ps(1.0F / root);
+  Emit(cols, out, [&](std::int64_t i) {
+    return _mm256_mul_ps(_mm256_mul_ps(LoadAt(x, i, cols), inverse), LoadAt(weight, i, cols));
+  });
+}
+
+void SwiGlu(const float* gate, const float* up, std::int64_t cols, const RowOut& out) {
+  Emit(cols, out, [&](std::int64_t i) {
+    const __m256 g = LoadAt(gate, i, cols);
+    const __m256 negated = _mm256_sub_ps(_mm256_setzero_ps(), g);
+    const __m256 divisor = _mm256_add_ps(_mm256_set1_ps(1.0F), Exp(negated));
+    return _mm256_mul_ps(_mm256_div_ps(g, divisor), LoadAt(up, i, cols));
+  });
+}
+
+void Rotate(float* x, const float* cos, const float* sin, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; i += 8) {
+    const __m256 v = _mm256_loadu_ps(x + i);
+    const __m256 swapped = _mm256_mul_ps(_mm256_permute_ps(v, 0xb1), _mm256_loadu_ps(sin + i));
+    _mm256_storeu_ps(x + i, _mm256_fmadd_ps(v, _mm256_loadu_ps(cos + i), swapped));
+  }
+}
+
+void StoreF16(const float* x, std::int64_t n, std::uint16_t* out) {
+  for (std::int64_t i = 0; i < n; i += 8)
+    _mm_storeu_si128(
+        reinterpret_cast<__m128i*>(out + i),
+        _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+
+}  // namespace banyan::kernels::avx2

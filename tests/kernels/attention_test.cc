@@ -1,0 +1,238 @@
+// Paged attention against double precision, and its bits under every way of cutting the work.
+
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <random>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/kernels/rig.h"
+
+namespace banyan::kernels::testing {
+namespace {
+
+struct Heads {
+  int heads;
+  int kv_heads;
+  int head_dim;
+};
+
+// One sequence's queries, keys and values, by position.
+struct Tokens {
+  Tokens(const Heads& h, int count, std::uint32_t seed)
+      : q(RandomRows(count, h.heads * h.head_dim, seed)),
+        k(RandomRows(count, h.kv_heads * h.head_dim, seed + 1)),
+        v(RandomRows(count, h.kv_heads * h.head_dim, seed + 2)) {}
+  Rows q;
+  Rows k;
+  Rows v;
+};
+
+Rows Slice(const Rows& rows, int first, int count) {
+  return {rows.begin() + first, rows.begin() + first + count};
+}
+
+std::vector<std::int32_t> ShuffledPages(int count, std::uint32_t seed) {
+  std::vector<std::int32_t> pages(count);
+  std::iota(pages.begin(), pages.end(), 0);
+  std::shuffle(pages.begin(), pages.end(), std::mt19937(seed));
+  return pages;
+}
+
+// A backend with pages, on which steps are run.
+class Stage {
+ public:
+  Stage(const Heads& heads, int page_size, int pages, int threads) : heads_(heads), rig_(threads) {
+    rig_.KeepFloats();
+    EXPECT_TRUE(
+        rig_.backend->AllocatePages({kLayers, heads.kv_heads, heads.head_dim, page_size, pages}));
+  }
+
+  // Writes and attends positions first .. first + count - 1 of one sequence in one step.
+  Rows Step(const Tokens& t, int first, int count, const std::vector<std::int32_t>& pages) {
+    const RowRun run[] = {{0, count, first, pages}};
+    return Step(Slice(t.q, first, count), Slice(t.k, first, count), Slice(t.v, first, count), run);
+  }
+
+  Rows Step(const Rows& q, const Rows& k, const Rows& v, std::span<const RowRun> runs) {
+    const int rows = static_cast<int>(q.size());
+    CpuBackend::Activations q_rows = rig_.Load(q);
+    CpuBackend::Activations k_rows = rig_.Load(k);
+    const CpuBackend::Activations v_rows = rig_.Load(v);
+    const Rope none{};
+    rig_.backend->RopeAndStore(q_rows, k_rows, v_rows, none, runs, kLayer);
+    CpuBackend::Input out = rig_.backend->MakeInput(rows, q_rows.cols());
+    rig_.backend->Attend(q_rows, Scale(), runs, kLayer, out);
+    return rig_.Floats(out, rows);
+  }
+
+  float Scale() const { return 1.0F / std::sqrt(static_cast<float>(heads_.head_dim)); }
+  CpuBackend& backend() { return *rig_.backend; }
+
+ private:
+  static constexpr int kLayers = 2;
+  static constexpr int kLayer = 1;
+  Heads heads_;
+  Rig rig_;
+};
+
+Row Reference(const Heads& h, const Tokens& t, int position, float scale) {
+  Row out;
+  for (int head = 0; head < h.heads; ++head) {
+    const int kv = head / (h.heads / h.kv_heads) * h.head_dim;
+    std::vector<double> weights;
+    double greatest = -std::numeric_limits<double>::infinity();
+    for (int j = 0; j <= position; ++j) {
+      double score = 0;
+      for (int d = 0; d < h.head_dim; ++d)
+        score += static_cast<double>(t.q[position][head * h.head_dim + d]) * Half(t.k[j][kv + d]);
+      weights.push_back(score * scale);
+      greatest = std::max(greatest, weights.back());
+    }
+    double sum = 0;
+    for (double& w : weights) sum += w = std::exp(w - greatest);
+    for (int d = 0; d < h.head_dim; ++d) {
+      double value = 0;
+      for (int j = 0; j <= position; ++j) value += weights[j] * Half(t.v[j][kv + d]);
+      out.push_back(static_cast<float>(value / sum));
+    }
+  }
+  return out;
+}
+
+class Attention : public ::testing::TestWithParam<Heads> {};
+INSTANTIATE_TEST_SUITE_P(Shapes, Attention,
+                         ::testing::Values(Heads{3, 3, 8}, Heads{6, 2, 24}, Heads{9, 3, 64},
+                                           Heads{5, 1, 16}));
+
+TEST_P(Attention, AgreesWithDoublePrecision) {
+  const Tokens tokens(GetParam(), 200, 1);
+  Stage stage(GetParam(), 16, 20, 2);
+  const Rows results = stage.Step(tokens, 0, 200, ShuffledPages(20, 1));
+  for (int position = 0; position < 200; ++position) {
+    const Row expected = Reference(GetParam(), tokens, position, stage.Scale());
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      ASSERT_NEAR(results[position][i], expected[i], 2e-6) << "position " << position;
+  }
+}
+
+TEST_P(Attention, BitsDoNotDependOnChunkingPageSizePageIdsOrThreads) {
+  constexpr int kCount = 200;
+  const Tokens tokens(GetParam(), kCount, 2);
+  const Rows whole = Stage(GetParam(), 16, 13, 1).Step(tokens, 0, kCount, ShuffledPages(13, 2));
+  for (const int page_size : {1, 3, 16, 64}) {
+    for (const int threads : {1, 2, 3}) {
+      for (const int step : {1, 7, 50, kCount}) {
+        // Single tokens are the slow case: once, on scattered pages and several threads.
+        if (step == 1 && (threads != 3 || page_size != 16)) continue;
+        const int pages = (kCount + page_size - 1) / page_size;
+        Stage stage(GetParam(), page_size, pages, threads);
+        const std::vector<std::int32_t> table = ShuffledPages(pages, 3);
+        for (int first = 0; first < kCount; first += step) {
+          const int count = std::min(step, kCount - first);
+          ASSERT_EQ(stage.Step(tokens, first, count, table), Slice(whole, first, count))
+              << "page size " << page_size << ", threads " << threads << ", step " << step
+              << ", first " << first;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(Attention, ARunCanBeSplitAtAnyBorder) {
+  constexpr int kCount = 140;
+  const Tokens tokens(GetParam(), kCount, 3);
+  const std::vector<std::int32_t> table = ShuffledPages(9, 4);
+  const Rows whole = Stage(GetParam(), 16, 9, 1).Step(tokens, 0, kCount, table);
+  for (int border = 1; border < kCount; border += 9) {
+    Stage stage(GetParam(), 16, 9, 2);
+    ASSERT_EQ(stage.Step(tokens, 0, border, table), Slice(whole, 0, border)) << border;
+    ASSERT_EQ(stage.Step(tokens, border, kCount - border, table),
+              Slice(whole, border, kCount - border))
+        << border;
+  }
+}
+
+TEST_P(Attention, RunsOfOneStepDoNotSeeEachOther) {
+  // A long decode, a prefill, and a decode that shares the long one's first page.
+  const Tokens a(GetParam(), 190, 4);
+  const Tokens b(GetParam(), 70, 5);
+  Tokens c(GetParam(), 30, 6);
+  std::copy_n(a.k.begin(), 16, c.k.begin());
+  std::copy_n(a.v.begin(), 16, c.v.begin());
+  const std::vector<std::int32_t> all = ShuffledPages(30, 5);
+  const std::vector<std::int32_t> a_pages(all.begin(), all.begin() + 12);
+  const std::vector<std::int32_t> b_pages(all.begin() + 12, all.begin() + 17);
+  const std::vector<std::int32_t> c_pages = {a_pages[0], all[20]};
+  for (const int threads : {1, 2, 3}) {
+    Stage stage(GetParam(), 16, 30, threads);
+    stage.Step(a, 0, 189, a_pages);
+    stage.Step(b, 0, 20, b_pages);
+    stage.Step(c, 16, 13, c_pages);
+    Rows q = {a.q[189], c.q[29]};
+    Rows k = {a.k[189], c.k[29]};
+    Rows v = {a.v[189], c.v[29]};
+    for (int i = 20; i < 70; ++i) {
+      q.push_back(b.q[i]);
+      k.push_back(b.k[i]);
+      v.push_back(b.v[i]);
+    }
+    const RowRun runs[] = {{2, 50, 20, b_pages}, {0, 1, 189, a_pages}, {1, 1, 29, c_pages}};
+    const Rows together = stage.Step(q, k, v, runs);
+    Stage alone(GetParam(), 16, 30, 1);
+    EXPECT_EQ(together[0], alone.Step(a, 0, 190, a_pages)[189]);
+    EXPECT_EQ(together[1], alone.Step(c, 0, 30, c_pages)[29]);
+    EXPECT_EQ(Slice(together, 2, 50), Slice(alone.Step(b, 0, 70, b_pages), 20, 50));
+  }
+}
+
+TEST_P(Attention, LaterPositionsAreNeverRead) {
+  // The same pages hold, past each query, what would poison any arithmetic.
+  Tokens tokens(GetParam(), 130, 7);
+  const std::vector<std::int32_t> table = ShuffledPages(9, 6);
+  const Rows clean = Stage(GetParam(), 16, 9, 1).Step(tokens, 0, 100, table);
+  for (int i = 100; i < 130; ++i) {
+    for (float& value : tokens.k[i]) value = std::numeric_limits<float>::quiet_NaN();
+    for (float& value : tokens.v[i]) value = std::numeric_limits<float>::infinity();
+  }
+  const Rows poisoned = Stage(GetParam(), 16, 9, 1).Step(tokens, 0, 130, table);
+  EXPECT_EQ(Slice(poisoned, 0, 100), clean);
+}
+
+TEST(AttentionPlans, LongDecodesAgreeWithOneThread) {
+  // With one thread blocks stay whole; with three, chunks are taken apart and merged afterwards.
+  const Heads heads{2, 1, 64};
+  constexpr int kCount = 1500;
+  const Tokens tokens(heads, kCount + 2, 8);
+  const std::vector<std::int32_t> table = ShuffledPages(94, 7);
+  Rows expected;
+  for (const int threads : {1, 3}) {
+    Stage stage(heads, 16, 94, threads);
+    stage.Step(tokens, 0, kCount, table);
+    const Rows decoded = stage.Step(tokens, kCount, 2, table);
+    if (threads == 1) expected = decoded;
+    EXPECT_EQ(decoded, expected);
+  }
+}
+
+TEST(AttentionPlans, MoreHeadsThanOneBlockOfQueries) {
+  const Heads heads{71, 1, 16};
+  const Tokens tokens(heads, 70, 9);
+  Stage stage(heads, 16, 5, 2);
+  const Rows results = stage.Step(tokens, 0, 70, ShuffledPages(5, 8));
+  const Row expected = Reference(heads, tokens, 69, stage.Scale());
+  for (std::size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(results[69][i], expected[i], 2e-6);
+}
+
+TEST(AttentionDeathTest, PageTablesAreChecked) {
+  const Heads heads{1, 1, 8};
+  const Tokens tokens(heads, 20, 10);
+  Stage stage(heads, 16, 2, 1);
+  EXPECT_DEATH(stage.Step(tokens, 0, 17, {0}), "covers its rows");
+  EXPECT_DEATH(stage.Step(tokens, 0, 1, {2}), "names pages of the store");
+  EXPECT_DEATH(stage.Step(tokens, 0, 1, {-1}), "names pages of the store");
+}
+
+}  // namespace
+}  // namespace banyan::kernels::testing

@@ -1,0 +1,80 @@
+#include "kernels/cpu/thread_pool.h"
+
+#include <chrono>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace banyan::kernels {
+namespace {
+
+using ::testing::Each;
+
+TEST(ShareOf, SharesAreContiguousCompleteAndEven) {
+  for (std::int64_t n = 0; n <= 40; ++n) {
+    for (std::int32_t threads = 1; threads <= 9; ++threads) {
+      std::int64_t next = 0;
+      for (std::int32_t t = 0; t < threads; ++t) {
+        const Share share = ShareOf(n, t, threads);
+        EXPECT_EQ(share.begin, next);
+        EXPECT_GE(share.end - share.begin, n / threads);
+        EXPECT_LE(share.end - share.begin, n / threads + 1);
+        next = share.end;
+      }
+      EXPECT_EQ(next, n);
+    }
+  }
+}
+
+class Pools : public ::testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Threads, Pools, ::testing::Values(1, 2, 3, 5));
+
+TEST_P(Pools, EveryThreadRunsOncePerRun) {
+  ThreadPool pool(GetParam());
+  EXPECT_EQ(pool.threads(), GetParam());
+  std::vector<int> runs(GetParam());  // each element is one thread's: a race would be seen by tsan
+  for (int i = 1; i <= 500; ++i) {
+    pool.Run([&](std::int32_t t) { ++runs[t]; });
+    ASSERT_THAT(runs, Each(i)) << "Run returned before all were done";
+  }
+}
+
+TEST_P(Pools, ForVisitsEachItemOnceOnTheThreadThatThePlanNames) {
+  ThreadPool pool(GetParam());
+  for (std::int64_t n = 0; n <= 20; ++n) {
+    std::vector<int> visits(n);
+    pool.For(n, [&](std::int64_t begin, std::int64_t end) {
+      EXPECT_LT(begin, end);
+      for (std::int64_t i = begin; i < end; ++i) ++visits[i];
+    });
+    EXPECT_THAT(visits, Each(1));
+  }
+}
+
+TEST_P(Pools, ParkedWorkersWakeUp) {
+  ThreadPool pool(GetParam());
+  int sum = 0;
+  for (int i = 0; i < 5; ++i) {
+    std::vector<int> seen(GetParam());
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));  // past the workers' spinning
+    pool.Run([&](std::int32_t t) { seen[t] = 1; });
+    for (const int one : seen) sum += one;
+  }
+  EXPECT_EQ(sum, 5 * GetParam());
+}
+
+TEST_P(Pools, CallerParksUntilASlowWorkerIsDone) {
+  ThreadPool pool(GetParam());
+  std::vector<int> done(GetParam());
+  pool.Run([&](std::int32_t t) {
+    if (t != 0) std::this_thread::sleep_for(std::chrono::milliseconds(2 * t));
+    done[t] = 1;
+  });
+  EXPECT_THAT(done, Each(1));
+}
+
+TEST_P(Pools, EndWithoutHavingRun) { ThreadPool pool(GetParam()); }
+
+}  // namespace
+}  // namespace banyan::kernels
