@@ -6,8 +6,8 @@
 // Invariants:
 //  1. Text that comes from a message never becomes a control token: "<|im_end|>" typed by a user is
 //     encoded as plain characters. Rendering therefore returns pieces that name their origin.
-//  2. Where no message contains a control token's text, encoding the pieces gives the ids that the
-//     reference tokenizer gives for their concatenation: merges cross the borders of pieces.
+//  2. Where no control token's text lies in a message, not even in part, encoding the pieces gives
+//     the reference tokenizer's ids for their concatenation: merges cross the borders of pieces.
 //  3. What Detokenizer returns is always whole UTF-8, and its outputs joined are the text of all
 //     tokens at once, for any split of bytes over tokens.
 #pragma once
@@ -116,8 +116,7 @@ class StopMatcher {
     std::vector<std::size_t> borders;  // see Borders() in stop_matcher.cc
     std::size_t matched = 0;           // bytes of `text` that the text so far ends in
 
-    // Takes the next byte; returns `matched`.
-    std::size_t Advance(char byte);
+    std::size_t Advance(char byte);  // returns `matched`
   };
 
   std::vector<Stop> stops_;
