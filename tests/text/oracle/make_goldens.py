@@ -2,10 +2,13 @@
 """Writes tokenizer_goldens.json: what the Hugging Face `tokenizers` library and Python's jinja2 make of
 hard texts and conversations, with the vocabulary, merges and template of a GGUF file.
 
-    pip install -r requirements.txt
+    pip install -r ../../requirements.txt
     ./make_goldens.py SmolLM2-135M-Instruct.Q4_1.gguf > ../tokenizer_goldens.json
+
+--seed and --times make others, larger ones, for `./dev full`.
 """
 
+import argparse
 import hashlib
 import json
 import random
@@ -101,7 +104,7 @@ def missing_bytes():
     yield from ["\U00050000", "a\U00050000b", "\U0009ffff!"]
 
 
-def random_texts(seed):
+def random_texts(seed, times):
     """Characters that Unicode 14 assigns: that is what PCRE2 10.42 knows."""
     rng = random.Random(seed)
     assigned = [c for c in map(chr, range(0x110000)) if unicodedata.category(c) not in ("Cn", "Cs", "Co")]
@@ -109,9 +112,9 @@ def random_texts(seed):
     latin = [chr(c) for c in range(0x250)]
     signs = list(" \t\n'.,!-_=<>|/0123456789aesz")
     for pool, count, longest in ((assigned, 120, 40), (astral, 40, 12), (latin, 120, 60), (signs, 160, 60)):
-        for _ in range(count):
+        for _ in range(count * times):
             yield "".join(rng.choice(pool) for _ in range(rng.randint(1, longest)))
-    for _ in range(120):  # words of several scripts, cut and joined
+    for _ in range(120 * times):  # words of several scripts, cut and joined
         words = [rng.choice(rng.choice(list(SENTENCES.values())).split()) for _ in range(rng.randint(1, 8))]
         yield rng.choice(["", " ", "  ", "\n"]).join(words)
 
@@ -136,9 +139,14 @@ def conversations(controls):
 def main():
     if unicodedata.unidata_version != "14.0.0":
         sys.exit(f"run with Python 3.11, whose Unicode is 14.0.0, not {unicodedata.unidata_version}")
-    with open(sys.argv[1], "rb") as f:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model")
+    parser.add_argument("--seed", type=int, default=20240229, help="of the random texts")
+    parser.add_argument("--times", type=int, default=1, help="so many times as many random texts")
+    args = parser.parse_args()
+    with open(args.model, "rb") as f:
         sha256 = hashlib.file_digest(f, "sha256").hexdigest()
-    fields = GGUFReader(sys.argv[1]).fields
+    fields = GGUFReader(args.model).fields
     tokens = fields["tokenizer.ggml.tokens"].contents()
     merges = [tuple(m.split(" ")) for m in fields["tokenizer.ggml.merges"].contents()]
     types = fields["tokenizer.ggml.token_type"].contents()
@@ -158,7 +166,7 @@ def main():
     texts += [chr(c) * n for c in range(0x100) for n in (1, 2)]
     texts += spaces()
     texts += missing_bytes()
-    texts += random_texts(seed=20240229)
+    texts += random_texts(args.seed, args.times)
     texts = list(dict.fromkeys(texts))
 
     special = [c + "a" for c in controls] + [" " + c + " \n" + c for c in controls]
