@@ -1,0 +1,241 @@
+// What each step runs.
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/scheduler/fixture.h"
+
+namespace banyan::scheduler {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+TEST(Batch, CutsAPromptIntoChunksAndSamplesAfterTheLast) {
+  Engine engine({.max_batch_tokens = 16});
+  const RequestId a = engine.Submit(Prompt(1, 40), 2);
+  engine.Step();
+  EXPECT_THAT(engine.chunks(), ElementsAre(Chunk{a, 0, 16, false}));
+  engine.Step();
+  EXPECT_THAT(engine.chunks(), ElementsAre(Chunk{a, 16, 16, false}));
+  EXPECT_TRUE(engine[a].tokens.empty());
+  engine.Step();
+  EXPECT_THAT(engine.chunks(), ElementsAre(Chunk{a, 32, 8, true}));
+  EXPECT_THAT(engine[a].tokens, SizeIs(1));
+  engine.Step();
+  EXPECT_THAT(engine.chunks(), ElementsAre(Chunk{a, 40, 1, true}));
+  EXPECT_TRUE(engine[a].finished());
+  EXPECT_FALSE(engine.Step()) << "the KV of the last token is nobody's business";
+}
+
+TEST(Batch, APromptAroundTheBudget) {
+  for (const std::size_t length : {15u, 16u, 17u}) {
+    Engine engine({.max_batch_tokens = 16});
+    const RequestId a = engine.Submit(Prompt(1, length), 1);
+    engine.Step();
+    EXPECT_EQ(engine[a].finished(), length <= 16);
+    engine.Run();
+    EXPECT_EQ(engine[a].tokens, Expected(Prompt(1, length), 1).tokens);
+  }
+}
+
+TEST(Batch, DecodesComeFirstAndPrefillsGetTheRestInOrderOfArrival) {
+  Engine engine({.max_batch_tokens = 10, .max_running = 4});
+  const RequestId a = engine.Submit(Prompt(1, 4), 9);
+  engine.Step();
+  const RequestId b = engine.Submit(Prompt(2, 12), 9);
+  const RequestId c = engine.Submit(Prompt(3, 12), 9);
+  engine.Step();
+  EXPECT_THAT(engine.chunks(), ElementsAre(Chunk{a, 4, 1, true}, Chunk{b, 0, 9, false}));
+  engine.Step();
+  EXPECT_THAT(engine.chunks(),
+              ElementsAre(Chunk{a, 5, 1, true}, Chunk{b, 9, 3, true}, Chunk{c, 0, 6, false}));
+  engine.Step();
+  EXPECT_THAT(engine.chunks(),
+              ElementsAre(Chunk{a, 6, 1, true}, Chunk{b, 12, 1, true}, Chunk{c, 6, 6, true}));
+}
+
+// The tightest budget there may be: all but one request decode, and one token is left.
+TEST(Batch, NeitherDecodesNorPrefillsStarve) {
+  Engine engine({.pages = 200, .max_batch_tokens = 5, .max_running = 4});
+  std::vector<RequestId> decoding;
+  for (int i = 0; i < 3; ++i) decoding.push_back(engine.Submit(Prompt(i, 1), 60));
+  engine.Step();
+  const RequestId prefilling = engine.Submit(Prompt(9, 50), 4);
+  std::int64_t prefilled = 0;
+  while (prefilled < 50) {
+    ASSERT_TRUE(engine.Step());
+    std::map<RequestId, std::int64_t> tokens;
+    for (const Chunk& chunk : engine.chunks()) tokens[chunk.request] += chunk.tokens;
+    for (const RequestId id : decoding) EXPECT_EQ(tokens[id], 1);
+    EXPECT_EQ(tokens[prefilling], 2);
+    prefilled += tokens[prefilling];
+  }
+  engine.Run();
+}
+
+// A flood of long prompts never takes a decoding request's token, and each prompt is through after
+// as many steps as the budget left by decodes needs.
+TEST(Batch, EveryDecodingRequestGetsOneTokenPerStepUnderAFlood) {
+  Engine engine({.pages = 400, .max_batch_tokens = 9, .max_running = 8});
+  for (int i = 0; i < 20; ++i) engine.Submit(Prompt(i, 10 + static_cast<std::size_t>(i)), 12);
+  int steps = 0;
+  while (true) {
+    std::vector<RequestId> decoding;
+    for (const auto& [id, answer] : engine.answers()) {
+      if (!answer.tokens.empty() && !answer.finished()) decoding.push_back(id);
+    }
+    if (!engine.Step()) break;
+    ++steps;
+    std::map<RequestId, std::int64_t> tokens;
+    std::int64_t sum = 0;
+    for (const Chunk& chunk : engine.chunks()) {
+      tokens[chunk.request] = chunk.tokens;
+      sum += chunk.tokens;
+    }
+    for (const RequestId id : decoding) EXPECT_EQ(tokens[id], 1);
+    EXPECT_GT(sum, static_cast<std::int64_t>(decoding.size()) *
+                       (engine.scheduler().stats().waiting > 0 ? 1 : 0));
+  }
+  EXPECT_LE(steps, 20 * (30 + 12));
+}
+
+TEST(Batch, ComputesPromptAndOutputButTheLastToken) {
+  for (std::int64_t max_tokens = 1; max_tokens <= 9; ++max_tokens) {
+    Engine engine({.page_size = 4});
+    const std::vector<TokenId> prompt = Prompt(1, 11);
+    const RequestId a = engine.Submit(prompt, max_tokens);
+    engine.Run();
+    EXPECT_EQ(engine.model().computed(), 11 + max_tokens - 1);
+    EXPECT_EQ(engine.scheduler().stats().computed_prompt_tokens, 11);
+    const std::vector<TokenId> path = Join(prompt, engine[a].tokens);
+    EXPECT_EQ(engine.Cached(path), 11 + max_tokens - 1) << "and leaves all of it to the tree";
+  }
+}
+
+TEST(Batch, TheNextTurnFindsTheAnswerOfThisOne) {
+  Engine engine({.page_size = 4});
+  const RequestId first = engine.Submit(Prompt(1, 10), 7);
+  engine.Run();
+  const std::vector<TokenId> turn = Join(Join(Prompt(1, 10), engine[first].tokens), Prompt(2, 5));
+  const RequestId second = engine.Submit(turn, 4);
+  engine.Run();
+  EXPECT_EQ(engine[second].cached_tokens, 10 + 7 - 1);
+  EXPECT_EQ(engine[second].tokens, Expected(turn, 4).tokens);
+}
+
+TEST(Batch, FullPagesArePublishedWhileTheRequestRuns) {
+  Engine engine({.page_size = 4});
+  const RequestId a = engine.Submit(Prompt(1, 6), 40);
+  for (int i = 0; i < 7; ++i) engine.Step();  // 12 tokens computed
+  const std::vector<TokenId> path = Join(Prompt(1, 6), engine[a].tokens);
+  EXPECT_EQ(engine.Cached(path), 12);
+  const RequestId b = engine.Submit(path, 4);
+  engine.Step();
+  EXPECT_EQ(engine[b].cached_tokens, 12);
+  EXPECT_FALSE(engine[a].finished());
+  engine.Run();
+  EXPECT_EQ(engine[a].tokens, Expected(Prompt(1, 6), 40).tokens);
+  EXPECT_EQ(engine[b].tokens, Expected(path, 4).tokens);
+}
+
+TEST(Batch, IdenticalPromptsInOneStepAgreeAndKeepOneCopy) {
+  Engine engine({.page_size = 4, .max_batch_tokens = 64, .max_running = 4});
+  std::vector<RequestId> ids;
+  for (int i = 0; i < 4; ++i) ids.push_back(engine.Submit(Prompt(1, 16), 8));
+  engine.Run();
+  for (const RequestId id : ids) EXPECT_EQ(engine[id].tokens, Expected(Prompt(1, 16), 8).tokens);
+  EXPECT_EQ(engine.cache().stats().cached_tokens, 16 + 8 - 1);
+  EXPECT_EQ(engine.HeldPages(), 0);
+}
+
+TEST(Batch, ACopyOnWriteComesWithTheFirstStepOnly) {
+  Engine engine({.page_size = 4, .max_batch_tokens = 6});
+  engine.Submit(Prompt(1, 10), 1);
+  engine.Run();
+  // Two whole pages and two slots of the third are cached; the new end takes two steps.
+  const std::vector<TokenId> prompt = Join(Prompt(1, 10), Prompt(7, 9));
+  const RequestId a = engine.Submit(prompt, 3);
+  engine.Step();
+  EXPECT_EQ(engine[a].cached_tokens, 10);
+  ASSERT_THAT(engine.copies(), SizeIs(1));
+  EXPECT_EQ(engine.copies()[0].slots, 2);
+  EXPECT_THAT(engine.chunks(), ElementsAre(Chunk{a, 10, 6, false}));
+  engine.Step();
+  EXPECT_THAT(engine.copies(), IsEmpty());
+  engine.Run();
+  EXPECT_EQ(engine[a].tokens, Expected(prompt, 3).tokens);
+}
+
+TEST(Batch, IsEmptyWhenThereIsNothingToRunAndThenNeedsNoComplete) {
+  Engine engine({});
+  EXPECT_TRUE(engine.Begin().empty());
+  EXPECT_TRUE(engine.Begin().empty());
+  EXPECT_TRUE(engine.scheduler().idle());
+  engine.Submit(Prompt(1, 3), 1);
+  EXPECT_FALSE(engine.scheduler().idle());
+  engine.Run();
+  EXPECT_TRUE(engine.scheduler().idle());
+  EXPECT_EQ(engine.scheduler().stats().steps, 1);
+}
+
+TEST(Batch, CarriesSamplingAndGivesBackLogProbabilities) {
+  Engine engine({});
+  const RequestId a = engine.Submit(Prompt(1, 3), 2);
+  engine.Run();
+  ASSERT_THAT(engine[a].log_probabilities, SizeIs(2));
+  EXPECT_EQ(engine[a].log_probabilities[1], -static_cast<float>(engine[a].tokens[1]));
+}
+
+TEST(Batch, KeepsItsSpansUntilComplete) {
+  Engine engine({.page_size = 4, .max_batch_tokens = 32});
+  const RequestId a = engine.Submit(Prompt(1, 9), 8);
+  engine.Step();
+  const RequestId b = engine.Submit(Prompt(2, 9), 8);
+  const Batch& batch = engine.Begin();
+  std::vector<std::vector<TokenId>> tokens;
+  std::vector<std::vector<PageId>> pages;
+  for (const Sequence& s : batch.sequences) {
+    tokens.emplace_back(s.tokens.begin(), s.tokens.end());
+    pages.emplace_back(s.pages.begin(), s.pages.end());
+  }
+  for (int i = 10; i < 40; ++i) engine.Submit(Prompt(i, 9), 8);
+  engine.Cancel(a);
+  engine.Cancel(b);
+  for (std::size_t i = 0; i < batch.sequences.size(); ++i) {
+    EXPECT_THAT(tokens[i], testing::ElementsAreArray(batch.sequences[i].tokens));
+    EXPECT_THAT(pages[i], testing::ElementsAreArray(batch.sequences[i].pages));
+  }
+  engine.End();
+  engine.Run();
+}
+
+TEST(BatchDeathTest, OneStepIsInFlightAtMost) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  Engine engine({});
+  engine.Submit(Prompt(1, 3), 4);
+  EXPECT_DEATH(engine.scheduler().Complete({}, Tick(0)), "CHECK failed");
+  const Batch& batch = engine.Begin();
+  EXPECT_DEATH(engine.scheduler().Next(Tick(0)), "CHECK failed");
+  StepResult other = engine.model().Forward(batch);
+  ++other.step;
+  EXPECT_DEATH(engine.scheduler().Complete(other, Tick(0)), "CHECK failed");
+  StepResult none;
+  none.step = batch.step;
+  EXPECT_DEATH(engine.scheduler().Complete(none, Tick(0)), "CHECK failed");
+}
+
+TEST(BatchDeathTest, TheBudgetIsOverMaxRunning) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  Engine above({.max_batch_tokens = 5, .max_running = 4});
+  EXPECT_DEATH(Engine({.max_batch_tokens = 4, .max_running = 4}), "CHECK failed");
+  EXPECT_DEATH(Engine({.max_batch_tokens = 3, .max_running = 4}), "CHECK failed");
+  EXPECT_DEATH(Engine({.max_batch_tokens = 3, .max_running = 0}), "CHECK failed");
+}
+
+}  // namespace
+}  // namespace banyan::scheduler

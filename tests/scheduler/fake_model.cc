@@ -1,0 +1,156 @@
+#include "tests/scheduler/fake_model.h"
+
+#include <algorithm>
+#include <set>
+
+#include <gtest/gtest.h>
+
+namespace banyan::scheduler {
+namespace {
+
+// splitmix64, https://prng.di.unimi.it/splitmix64.c
+std::uint64_t Mix(std::uint64_t x) {
+  x += 0x9E3779B97F4A7C15;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
+  return x ^ (x >> 31);
+}
+
+TokenId Draw(std::uint64_t sum) { return static_cast<TokenId>(sum % FakeModel::kVocabulary); }
+
+}  // namespace
+
+FakeModel::FakeModel(std::int32_t page_size, std::int32_t pages)
+    : page_size_(page_size),
+      pages_(pages),
+      slots_(static_cast<std::size_t>(page_size) * static_cast<std::size_t>(pages)) {}
+
+FakeModel::Slot FakeModel::After(const Slot* before, TokenId token, std::int64_t position) {
+  const std::uint64_t path = before == nullptr ? 1 : before->path;
+  return {token, position, Mix(path ^ Mix(static_cast<std::uint64_t>(token)))};
+}
+
+std::uint64_t FakeModel::Attend(std::uint64_t sum, const Slot& slot) {
+  return Mix(sum ^ Mix(slot.path ^ Mix(static_cast<std::uint64_t>(slot.token) ^
+                                       Mix(static_cast<std::uint64_t>(slot.position)))));
+}
+
+std::size_t FakeModel::Index(std::span<const PageId> pages, std::int64_t position) const {
+  const PageId page = pages[static_cast<std::size_t>(position / page_size_)];
+  return static_cast<std::size_t>(std::int64_t{page} * page_size_ + position % page_size_);
+}
+
+void FakeModel::Poison(PageId page) {
+  std::fill_n(slots_.begin() + std::int64_t{page} * page_size_, page_size_, Slot{});
+}
+
+void FakeModel::Copy(const Batch& batch) {
+  for (const PageCopy& copy : batch.copies) {
+    Poison(copy.to);
+    std::copy_n(slots_.begin() + std::int64_t{copy.from} * page_size_, copy.slots,
+                slots_.begin() + std::int64_t{copy.to} * page_size_);
+  }
+}
+
+StepResult FakeModel::Forward(const Batch& batch) {
+  CheckBatch(batch);
+  Copy(batch);
+  StepResult result;
+  result.step = batch.step;
+  for (const Sequence& sequence : batch.sequences) {
+    std::int64_t position = sequence.first_position;
+    for (const TokenId token : sequence.tokens) {
+      if (position % page_size_ == 0) {
+        Poison(sequence.pages[static_cast<std::size_t>(position / page_size_)]);
+      }
+      const Slot* before = position == 0 ? nullptr : &slots_[Index(sequence.pages, position - 1)];
+      slots_[Index(sequence.pages, position)] = After(before, token, position);
+      ++position;
+    }
+    computed_ += static_cast<std::int64_t>(sequence.tokens.size());
+  }
+  for (const Sequence& sequence : batch.sequences) {
+    SequenceResult& answer = result.sequences.emplace_back();
+    if (sequence.logits == Logits::kNone) continue;
+    std::uint64_t sum = 0;
+    const std::int64_t end =
+        sequence.first_position + static_cast<std::int64_t>(sequence.tokens.size());
+    for (std::int64_t p = 0; p < end; ++p) sum = Attend(sum, slots_[Index(sequence.pages, p)]);
+    answer.token = Draw(sum);
+    answer.log_probability = -static_cast<float>(answer.token);
+  }
+  return result;
+}
+
+StepResult FakeModel::Fail(const Batch& batch) {
+  CheckBatch(batch);
+  for (const PageCopy& copy : batch.copies) Poison(copy.to);
+  for (const Sequence& sequence : batch.sequences) {
+    const auto tokens = static_cast<std::int64_t>(sequence.tokens.size());
+    for (std::int64_t i = 0; i < tokens; ++i) {
+      slots_[Index(sequence.pages, sequence.first_position + i)] = Slot{};
+    }
+    computed_ += tokens;
+  }
+  StepResult result;
+  result.step = batch.step;
+  result.failed = true;
+  return result;
+}
+
+TokenId FakeModel::TokenAfter(std::span<const TokenId> path) {
+  std::uint64_t sum = 0;
+  Slot slot;
+  for (std::size_t p = 0; p < path.size(); ++p) {
+    slot = After(p == 0 ? nullptr : &slot, path[p], static_cast<std::int64_t>(p));
+    sum = Attend(sum, slot);
+  }
+  return Draw(sum);
+}
+
+bool FakeModel::Holds(std::span<const PageId> pages, std::span<const TokenId> path) const {
+  Slot want;
+  for (std::size_t p = 0; p < path.size(); ++p) {
+    const auto position = static_cast<std::int64_t>(p);
+    want = After(p == 0 ? nullptr : &want, path[p], position);
+    const Slot& slot = slots_[Index(pages, position)];
+    if (slot.token != want.token || slot.position != want.position || slot.path != want.path) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void FakeModel::CheckBatch(const Batch& batch) const {
+  EXPECT_FALSE(batch.sequences.empty());
+  std::set<RequestId> requests;
+  std::set<PageId> written;
+  for (const PageCopy& copy : batch.copies) {
+    EXPECT_GE(copy.slots, 1);
+    EXPECT_LT(copy.slots, page_size_);
+    EXPECT_TRUE(written.insert(copy.to).second) << "two copies into one page";
+  }
+  for (const Sequence& sequence : batch.sequences) {
+    EXPECT_TRUE(requests.insert(sequence.request).second) << "a request twice in one step";
+    ASSERT_FALSE(sequence.tokens.empty());
+    const std::int64_t end =
+        sequence.first_position + static_cast<std::int64_t>(sequence.tokens.size());
+    ASSERT_LE(end, static_cast<std::int64_t>(sequence.pages.size()) * page_size_);
+    for (const PageId page : sequence.pages) ASSERT_TRUE(page >= 0 && page < pages_);
+    for (std::int64_t p = sequence.first_position / page_size_; p * page_size_ < end; ++p) {
+      written.insert(sequence.pages[static_cast<std::size_t>(p)]);
+    }
+  }
+  // A page that is written in this step belongs to one request, and nothing copies from it.
+  for (const PageCopy& copy : batch.copies) EXPECT_FALSE(written.contains(copy.from));
+  std::set<PageId> seen;
+  for (const Sequence& sequence : batch.sequences) {
+    for (const PageId page : sequence.pages) {
+      if (written.contains(page)) {
+        EXPECT_TRUE(seen.insert(page).second) << "page " << page;
+      }
+    }
+  }
+}
+
+}  // namespace banyan::scheduler

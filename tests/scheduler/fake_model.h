@@ -1,0 +1,54 @@
+// A model without arithmetic: each slot of its pages holds a token, its position and a hash of the
+// path up to it; what it samples is a hash of all that it reads back through the page table. A page
+// that is wrong, stale, shared too early or freed too early changes a token.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/ids.h"
+#include "model/batch.h"
+
+namespace banyan::scheduler {
+
+class FakeModel {
+ public:
+  static constexpr TokenId kVocabulary = 97;
+
+  FakeModel(std::int32_t page_size, std::int32_t pages);
+
+  // Also checks (with EXPECT) what batch.h promises about a batch.
+  StepResult Forward(const Batch& batch);
+  // As Forward, but what it writes is garbage, and it says so.
+  StepResult Fail(const Batch& batch);
+
+  // The token after `path`, computed without any pages.
+  static TokenId TokenAfter(std::span<const TokenId> path);
+  // Whether the pages hold exactly the KV of `path`.
+  bool Holds(std::span<const PageId> pages, std::span<const TokenId> path) const;
+
+  std::int64_t computed() const { return computed_; }  // tokens, of all steps
+
+ private:
+  struct Slot {
+    TokenId token = -1;
+    std::int64_t position = -1;
+    std::uint64_t path = kPoison;
+  };
+  static constexpr std::uint64_t kPoison = 0xDEADDEADDEADDEAD;
+
+  static Slot After(const Slot* before, TokenId token, std::int64_t position);
+  static std::uint64_t Attend(std::uint64_t sum, const Slot& slot);
+  std::size_t Index(std::span<const PageId> pages, std::int64_t position) const;
+  void Poison(PageId page);
+  void CheckBatch(const Batch& batch) const;
+  void Copy(const Batch& batch);
+
+  const std::int32_t page_size_;
+  const std::int32_t pages_;
+  std::vector<Slot> slots_;
+  std::int64_t computed_ = 0;
+};
+
+}  // namespace banyan::scheduler

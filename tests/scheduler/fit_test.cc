@@ -1,0 +1,124 @@
+#include "scheduler/fit.h"
+
+#include <cstdint>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "scheduler/request_state.h"
+
+namespace banyan::scheduler {
+namespace {
+
+constexpr std::int64_t kNone = -1;  // no max_tokens was given
+constexpr std::int64_t kHuge = INT64_MAX;
+
+// A context of 100 over a pool of 64 pages of 4: the context is the tighter one.
+const Options kContext100{.max_batch_tokens = 64, .max_running = 4, .context_length = 100};
+const radix::Options kPool256{.page_size = 4, .pages = 64};
+// And the other way round.
+const Options kContext1000{.max_batch_tokens = 64, .max_running = 4, .context_length = 1000};
+const radix::Options kPool40{.page_size = 4, .pages = 10};
+
+absl::StatusCode Code(const Options& options, const radix::Options& cache, std::int64_t prompt,
+                      std::int64_t max_tokens) {
+  return CheckFits(options, cache, prompt, max_tokens).code();
+}
+
+constexpr absl::StatusCode kOk = absl::StatusCode::kOk;
+constexpr absl::StatusCode kOver = absl::StatusCode::kOutOfRange;
+
+TEST(CheckFits, ThePromptAndOneMoreMustFitTheContext) {
+  EXPECT_EQ(Code(kContext100, kPool256, 98, kNone), kOk);
+  EXPECT_EQ(Code(kContext100, kPool256, 99, kNone), kOk);
+  EXPECT_EQ(Code(kContext100, kPool256, 100, kNone), kOver);
+  EXPECT_EQ(Code(kContext100, kPool256, 101, kNone), kOver);
+}
+
+TEST(CheckFits, ThePromptAndOneMoreMustFitThePool) {
+  EXPECT_EQ(Code(kContext1000, kPool40, 38, kNone), kOk);
+  EXPECT_EQ(Code(kContext1000, kPool40, 39, kNone), kOk);
+  EXPECT_EQ(Code(kContext1000, kPool40, 40, kNone), kOver);
+  EXPECT_EQ(Code(kContext1000, kPool40, 41, kNone), kOver);
+}
+
+TEST(CheckFits, ThePromptAndMaxTokensMustFitTheContext) {
+  EXPECT_EQ(Code(kContext100, kPool256, 60, 39), kOk);
+  EXPECT_EQ(Code(kContext100, kPool256, 60, 40), kOk);
+  EXPECT_EQ(Code(kContext100, kPool256, 60, 41), kOver);
+  EXPECT_EQ(Code(kContext100, kPool256, 60, kHuge), kOver) << "without overflow";
+}
+
+TEST(CheckFits, MaxTokensMayBeOverThePool) {
+  EXPECT_EQ(Code(kContext1000, kPool40, 20, 980), kOk);
+  EXPECT_EQ(Code(kContext1000, kPool40, 20, 981), kOver);
+}
+
+TEST(CheckFits, SaysWhichNumbersDoNotFit) {
+  const Options context{.max_batch_tokens = 256, .max_running = 64, .context_length = 8192};
+  const radix::Options pool{.page_size = 16, .pages = 1024};
+  EXPECT_EQ(CheckFits(context, pool, 9000, kNone).message(),
+            "the prompt has 9000 tokens, with one more 9001: over the context of 8192");
+  EXPECT_EQ(CheckFits(context, pool, 8000, 500).message(),
+            "the prompt has 8000 tokens and max_tokens is 500: together over the context of 8192");
+  EXPECT_EQ(CheckFits(kContext1000, kPool40, 40, kNone).message(),
+            "the prompt has 40 tokens, with one more 41: over the KV pool of 40");
+}
+
+TEST(MaxOutput, IsWhatWasAskedWhereThatFits) {
+  EXPECT_EQ(MaxOutput(kContext100, kPool256, 60, 1), 1);
+  EXPECT_EQ(MaxOutput(kContext100, kPool256, 60, 39), 39);
+  EXPECT_EQ(MaxOutput(kContext100, kPool256, 60, 40), 40);
+}
+
+TEST(MaxOutput, EndsWithTheContext) {
+  EXPECT_EQ(MaxOutput(kContext100, kPool256, 60, 41), 40);
+  EXPECT_EQ(MaxOutput(kContext100, kPool256, 60, kHuge), 40);
+  EXPECT_EQ(MaxOutput(kContext100, kPool256, 99, kHuge), 1);
+}
+
+// The last token needs no slot: a pool of 40 slots takes a prompt of 30 and 11 tokens of answer.
+TEST(MaxOutput, EndsWithThePool) {
+  EXPECT_EQ(MaxOutput(kContext1000, kPool40, 30, 10), 10);
+  EXPECT_EQ(MaxOutput(kContext1000, kPool40, 30, 11), 11);
+  EXPECT_EQ(MaxOutput(kContext1000, kPool40, 30, 12), 11);
+  EXPECT_EQ(MaxOutput(kContext1000, kPool40, 39, kHuge), 2);
+}
+
+TEST(PagesFor, RoundsUp) {
+  EXPECT_EQ(PagesFor(0, 4), 0);
+  EXPECT_EQ(PagesFor(1, 4), 1);
+  EXPECT_EQ(PagesFor(4, 4), 1);
+  EXPECT_EQ(PagesFor(5, 4), 2);
+  EXPECT_EQ(PagesFor(5, 1), 5);
+}
+
+TEST(RequestState, EveryLivingStateCanFinishAndNothingLeavesFinished) {
+  using enum RequestState;
+  for (const RequestState state : {kWaiting, kPrefill, kDecode, kEnding}) {
+    EXPECT_TRUE(MayMove(state, kFinished));
+    EXPECT_FALSE(MayMove(kFinished, state));
+    EXPECT_FALSE(MayMove(state, state));
+    EXPECT_FALSE(MayMove(state, kWaiting));
+  }
+  EXPECT_FALSE(MayMove(kFinished, kFinished));
+}
+
+TEST(RequestState, ARequestIsPrefilledBeforeItDecodes) {
+  using enum RequestState;
+  EXPECT_TRUE(MayMove(kWaiting, kPrefill));
+  EXPECT_TRUE(MayMove(kPrefill, kDecode));
+  EXPECT_FALSE(MayMove(kWaiting, kDecode));
+  EXPECT_FALSE(MayMove(kDecode, kPrefill));
+}
+
+TEST(RequestState, OnlyWhatRunsCanBeEnding) {
+  using enum RequestState;
+  EXPECT_FALSE(MayMove(kWaiting, kEnding));
+  EXPECT_TRUE(MayMove(kPrefill, kEnding));
+  EXPECT_TRUE(MayMove(kDecode, kEnding));
+  EXPECT_FALSE(MayMove(kEnding, kDecode));
+}
+
+}  // namespace
+}  // namespace banyan::scheduler

@@ -1,0 +1,204 @@
+#include "tests/scheduler/fixture.h"
+
+#include <ostream>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+namespace banyan::scheduler {
+
+Engine::Engine(const EngineOptions& options)
+    : options_(options),
+      cache_(radix::Options{.page_size = options.page_size, .pages = options.pages}),
+      model_(options.page_size, options.pages) {
+  const Options scheduler{.max_batch_tokens = options.max_batch_tokens,
+                          .max_running = options.max_running,
+                          .context_length = options.context_length};
+  scheduler_ = std::make_unique<Scheduler>(scheduler, cache_, this);
+}
+
+Engine::~Engine() { scheduler_.reset(); }
+
+RequestId Engine::Submit(Ask ask) {
+  const RequestId id{next_id_++};
+  Answer& answer = answers_[id];
+  answer.ask = ask;
+  answer.stream = std::make_shared<TokenStream>(ask.stream_capacity, [] {});
+  Request request;
+  request.id = id;
+  request.name_space = std::move(ask.name_space);
+  request.prompt = std::move(ask.prompt);
+  request.max_tokens = ask.max_tokens;
+  request.end_tokens = std::move(ask.end_tokens);
+  request.submitted = ask.submitted.value_or(clock_.Now());
+  request.stream = answer.stream;
+  scheduler_->Submit(std::move(request), clock_.Now());
+  ReadStreams();
+  return id;
+}
+
+RequestId Engine::Submit(std::vector<TokenId> prompt, std::int64_t max_tokens) {
+  Ask ask;
+  ask.prompt = std::move(prompt);
+  ask.max_tokens = max_tokens;
+  return Submit(std::move(ask));
+}
+
+void Engine::Cancel(RequestId request) {
+  scheduler_->Cancel({request, CancelReason::kClientGone, 0}, clock_.Now());
+  ReadStreams();
+  CheckInvariants();
+}
+
+void Engine::StopString(RequestId request, std::int64_t output_tokens) {
+  scheduler_->Cancel({request, CancelReason::kStopString, output_tokens}, clock_.Now());
+  ReadStreams();
+  CheckInvariants();
+}
+
+const Batch& Engine::Begin() {
+  batch_ = &scheduler_->Next(clock_.Now());
+  chunks_.clear();
+  copies_ = batch_->copies;
+  std::int64_t tokens = 0;
+  for (const Sequence& s : batch_->sequences) {
+    chunks_.push_back({s.request, s.first_position, static_cast<std::int64_t>(s.tokens.size()),
+                       s.logits != Logits::kNone});
+    tokens += chunks_.back().tokens;
+  }
+  EXPECT_LE(tokens, options_.max_batch_tokens);
+  EXPECT_LE(scheduler_->stats().running, options_.max_running);
+  ReadStreams();
+  CheckInvariants();
+  return *batch_;
+}
+
+void Engine::End() { Return(model_.Forward(*batch_)); }
+void Engine::EndFailed() { Return(model_.Fail(*batch_)); }
+
+void Engine::Return(const StepResult& result) {
+  scheduler_->Complete(result, clock_.Now());
+  batch_ = nullptr;
+  ReadStreams();
+  CheckInvariants();
+}
+
+bool Engine::Step() {
+  if (Begin().empty()) return false;
+  End();
+  return true;
+}
+
+bool Engine::FailStep() {
+  if (Begin().empty()) return false;
+  EndFailed();
+  return true;
+}
+
+void Engine::Run(int bound) {
+  for (int i = 0; i < bound; ++i) {
+    if (!Step()) {
+      EXPECT_TRUE(scheduler_->idle()) << "nothing runs, but requests wait";
+      return;
+    }
+  }
+  ADD_FAILURE() << "still busy after " << bound << " steps";
+}
+
+void Engine::ShutDown() {
+  scheduler_.reset();
+  ReadStreams();
+}
+
+void Engine::ReadStreams() {
+  std::vector<StreamEvent> events;
+  for (auto& [id, answer] : answers_) {
+    if (!answer.reads) continue;
+    answer.stream->Take(events);
+    for (const StreamEvent& event : events) {
+      EXPECT_FALSE(answer.finished()) << "an event after the end";
+      switch (event.kind) {
+        case StreamEvent::Kind::kAdmitted:
+          EXPECT_FALSE(answer.admitted);
+          answer.admitted = true;
+          answer.cached_tokens = event.cached_tokens;
+          break;
+        case StreamEvent::Kind::kToken:
+          EXPECT_TRUE(answer.admitted);
+          answer.tokens.push_back(event.token);
+          answer.log_probabilities.push_back(event.log_probability);
+          break;
+        case StreamEvent::Kind::kFinished:
+          answer.reason = event.reason;
+          answer.usage = event.usage;
+          break;
+      }
+    }
+  }
+}
+
+void Engine::CheckInvariants() const {
+  const absl::Status status = cache_.CheckInvariants();
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  ASSERT_GE(cache_.available_pages(), scheduler_->stats().reserved_pages);
+}
+
+std::int64_t Engine::Cached(const std::vector<TokenId>& path, const std::string& name_space) {
+  radix::View view =
+      cache_.Open(cache_.OpenNamespace(name_space), path, static_cast<std::int64_t>(path.size()));
+  const std::int64_t tokens = view.tokens();
+  std::vector<PageId> pages(view.page_table().begin(), view.page_table().end());
+  std::int64_t readable = std::int64_t{view.leased_pages()} * options_.page_size;
+  if (tokens > readable && cache_.Grow(view, 1)) {  // the partial page, where it is copied from
+    pages.push_back(cache_.PendingCopy(view)->from);
+    readable = tokens;
+  }
+  EXPECT_TRUE(model_.Holds(pages, std::span(path).first(static_cast<std::size_t>(readable))))
+      << "the cache holds something else than the path";
+  return tokens;
+}
+
+std::int64_t Engine::HeldPages() const {
+  const radix::Stats stats = cache_.stats();
+  return options_.pages - stats.pages[static_cast<int>(radix::PageState::kFree)] - stats.evictable;
+}
+
+void Engine::OnAdmitted(const Request& request, std::int64_t cached_tokens, Tick queued) {
+  Answer::Observed& seen = answers_.at(request.id).observed;
+  ++seen.admitted;
+  seen.cached_tokens = cached_tokens;
+  seen.queued = queued;
+}
+
+void Engine::OnFirstToken(const Request& request, Tick since_submit) {
+  Answer::Observed& seen = answers_.at(request.id).observed;
+  EXPECT_EQ(seen.admitted, 1);
+  ++seen.first_token;
+  seen.first_token_after = since_submit;
+}
+
+void Engine::OnToken(const Request& request, Tick since_last) {
+  Answer::Observed& seen = answers_.at(request.id).observed;
+  EXPECT_EQ(seen.first_token, 1);
+  ++seen.more_tokens;
+  seen.since_last = since_last;
+}
+
+void Engine::OnFinished(const Request& request, FinishReason reason, const Usage& usage,
+                        Tick since_submit) {
+  Answer& answer = answers_.at(request.id);
+  if (answer.reads) ReadStreams();
+  EXPECT_FALSE(answer.finished()) << "the stream had its end before the observer was told";
+  Answer::Observed& seen = answer.observed;
+  ++seen.finished;
+  seen.reason = reason;
+  seen.usage = usage;
+  seen.finished_after = since_submit;
+}
+
+void PrintTo(const Chunk& chunk, std::ostream* out) {
+  *out << "{request " << static_cast<std::uint64_t>(chunk.request) << ", first " << chunk.first
+       << ", tokens " << chunk.tokens << (chunk.samples ? ", samples}" : "}");
+}
+
+}  // namespace banyan::scheduler

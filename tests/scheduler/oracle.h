@@ -1,0 +1,26 @@
+// Prompts, and the answers that they must get.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/ids.h"
+#include "scheduler/token_stream.h"
+
+namespace banyan::scheduler {
+
+// A prompt of its own: prompts of different `which` differ in their first token.
+std::vector<TokenId> Prompt(int which, std::size_t length);
+std::vector<TokenId> Join(std::vector<TokenId> head, const std::vector<TokenId>& tail);
+
+// What an engine without cache, budget or neighbours would answer.
+struct Oracle {
+  std::vector<TokenId> tokens;  // as sent: without the end token
+  FinishReason reason = FinishReason::kNone;
+  std::int64_t sampled = 0;
+};
+Oracle Expected(const std::vector<TokenId>& prompt, std::int64_t max_output,
+                const std::vector<TokenId>& end_tokens = {});
+
+}  // namespace banyan::scheduler
