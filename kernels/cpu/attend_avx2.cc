@@ -10,7 +10,9 @@
 namespace banyan::kernels::avx2 {
 namespace {
 
-constexpr int kMaxQueries = 4;  // of one register tile
+// Queries of one register tile. Loops over a tile's registers are all unrolled: a single one that
+// is not would keep the tile in memory.
+constexpr int kMaxQueries = 4;
 
 __m128i LoadHalves(const std::uint16_t* at) {
   return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
@@ -49,6 +51,7 @@ void Scores(const float* keys, int count, int head_dim, float scale, const float
   for (int j = 0; j < count; j += 16) {
     __m256 first[kQueries];
     __m256 second[kQueries];
+#pragma GCC unroll 4
     for (int q = 0; q < kQueries; ++q) first[q] = second[q] = _mm256_setzero_ps();
     const float* key = keys + j;
     for (int d = 0; d < head_dim; ++d, key += kChunkKeys) {
@@ -61,6 +64,7 @@ void Scores(const float* keys, int count, int head_dim, float scale, const float
         second[q] = _mm256_fmadd_ps(value, k1, second[q]);
       }
     }
+#pragma GCC unroll 4
     for (int q = 0; q < kQueries; ++q) {
       _mm256_storeu_ps(weights[q] + j, _mm256_mul_ps(first[q], scales));
       _mm256_storeu_ps(weights[q] + j + 8, _mm256_mul_ps(second[q], scales));
@@ -97,8 +101,10 @@ template <int kQueries, int kVectors>
 void WeightedSum(const float* values, int count, int head_dim, int d,
                  const float (*weights)[kChunkKeys], float* const* partials) {
   __m256 sums[kQueries][kVectors];
-  for (auto& row : sums)
-    for (__m256& sum : row) sum = _mm256_setzero_ps();
+#pragma GCC unroll 4
+  for (int q = 0; q < kQueries; ++q)
+#pragma GCC unroll 2
+    for (int i = 0; i < kVectors; ++i) sums[q][i] = _mm256_setzero_ps();
   const float* value = values + d;
   for (int j = 0; j < count; ++j, value += head_dim) {
     __m256 v[kVectors];
@@ -111,7 +117,9 @@ void WeightedSum(const float* values, int count, int head_dim, int d,
       for (int i = 0; i < kVectors; ++i) sums[q][i] = _mm256_fmadd_ps(weight, v[i], sums[q][i]);
     }
   }
+#pragma GCC unroll 4
   for (int q = 0; q < kQueries; ++q)
+#pragma GCC unroll 2
     for (int i = 0; i < kVectors; ++i)
       _mm256_storeu_ps(partials[q] + kPartialHeader + d + 8 * i, sums[q][i]);
 }

@@ -35,177 +35,240 @@ __m256i Load(const std::byte* at) {
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
 }
 
-void Prefetch(const std::byte* at) { _mm_prefetch(at, _MM_HINT_T0); }
+// Keeps compilers from regrouping a chain of integer sums into a tree that does not fit the
+// registers.
+void Pin(__m256i& value) { __asm__("" : "+x"(value)); }
+
+template <int kBytes>
+void PrefetchTile(const std::byte* at) {
+#pragma GCC unroll 8
+  for (int line = 0; line < kBytes; line += 64)
+    _mm_prefetch(at + kPrefetchBytes + line, _MM_HINT_T0);
+}
+
+// A register tile: kTiles tiles of weights times kRows input rows. Loops over its registers are all
+// unrolled: a single one that is not would keep the tile in memory. Each format's Dot adds to
+// sums[t][r] the products of tile t and row `row` + r.
+template <int kTiles, int kRows>
+using Sums = __m256[kTiles][kRows];
 
 struct Q4_1 {
-  static std::int64_t RowBytes(std::int64_t depth) {
-    return depth * static_cast<std::int64_t>(sizeof(QuantBlock));
-  }
+  static constexpr int kTileBytes = kTileBytesQ4_1;
+  static constexpr int kTilesAtOnce = 2;
+  static constexpr int kInputBytes = sizeof(QuantBlock);
 
   // Eight products of nibbles (0..15) and int8 (-127..127), each a pair, fit 16 bits when summed:
   // |sum| <= 8 * 2 * 15 * 127 = 30480 <= 32767.
-  static __m256 IntegerSum(const __m256i (&w)[8], const std::int8_t* q) {
-    const __m256i s0 = _mm256_add_epi16(_mm256_maddubs_epi16(w[0], Broadcast4(q)),
-                                        _mm256_maddubs_epi16(w[1], Broadcast4(q + 4)));
-    const __m256i s1 = _mm256_add_epi16(_mm256_maddubs_epi16(w[2], Broadcast4(q + 8)),
-                                        _mm256_maddubs_epi16(w[3], Broadcast4(q + 12)));
-    const __m256i s2 = _mm256_add_epi16(_mm256_maddubs_epi16(w[4], Broadcast4(q + 16)),
-                                        _mm256_maddubs_epi16(w[5], Broadcast4(q + 20)));
-    const __m256i s3 = _mm256_add_epi16(_mm256_maddubs_epi16(w[6], Broadcast4(q + 24)),
-                                        _mm256_maddubs_epi16(w[7], Broadcast4(q + 28)));
-    const __m256i sum = _mm256_add_epi16(_mm256_add_epi16(s0, s1), _mm256_add_epi16(s2, s3));
-    return _mm256_cvtepi32_ps(_mm256_madd_epi16(sum, _mm256_set1_epi16(1)));
-  }
-
-  template <int kRows>
+  template <int kTiles, int kRows>
   static void Dot(const MatMulWork& work, const std::byte* tile, std::int32_t row,
-                  __m256 (&sums)[kRows]) {
+                  Sums<kTiles, kRows>& sums) {
     const QuantBlock* x = work.quants + row * work.quant_stride;
+    const std::int64_t tile_stride = work.depth * kTileBytes;
     const __m256i low = _mm256_set1_epi8(15);
-    for (std::int64_t b = 0; b < work.depth; ++b, ++x, tile += kTileBytesQ4_1) {
-      Prefetch(tile + kPrefetchBytes);
-      Prefetch(tile + kPrefetchBytes + 64);
-      Prefetch(tile + kPrefetchBytes + 128);
-      __m256i w[8];
+    for (std::int64_t b = 0; b < work.depth; ++b, ++x, tile += kTileBytes) {
+      __m256i integers[kTiles][kRows];
 #pragma GCC unroll 4
       for (int j = 0; j < 4; ++j) {
-        const __m256i pairs = Load(tile + 32 * j);
-        w[j] = _mm256_and_si256(pairs, low);
-        w[j + 4] = _mm256_and_si256(_mm256_srli_epi16(pairs, 4), low);
+        __m256i pairs[kTiles];
+        __m256i w[kTiles];
+#pragma GCC unroll 2
+        for (int t = 0; t < kTiles; ++t) {
+          pairs[t] = Load(tile + t * tile_stride + 32 * j);
+          w[t] = _mm256_and_si256(pairs[t], low);
+        }
+        AddProducts<kTiles, kRows>(w, x, work.quant_stride, 4 * j, j == 0, integers);
+#pragma GCC unroll 2
+        for (int t = 0; t < kTiles; ++t)
+          w[t] = _mm256_and_si256(_mm256_srli_epi16(pairs[t], 4), low);
+        AddProducts<kTiles, kRows>(w, x, work.quant_stride, 16 + 4 * j, false, integers);
       }
-      const __m256 d = LoadHalves(tile + 128);
-      const __m256 m = LoadHalves(tile + 144);
+      const __m256i ones = _mm256_set1_epi16(1);
+#pragma GCC unroll 2
+      for (int t = 0; t < kTiles; ++t) {
+        const std::byte* at = tile + t * tile_stride;
+        PrefetchTile<kTileBytes>(at);
+        const __m256 d = LoadHalves(at + 128);
+        const __m256 m = LoadHalves(at + 144);
 #pragma GCC unroll 4
-      for (int r = 0; r < kRows; ++r) {
-        const QuantBlock& block = x[r * work.quant_stride];
-        const __m256 scale = _mm256_mul_ps(d, _mm256_broadcast_ss(&block.scale));
-        sums[r] = _mm256_fmadd_ps(scale, IntegerSum(w, block.q), sums[r]);
-        sums[r] = _mm256_fmadd_ps(m, _mm256_broadcast_ss(&block.sum), sums[r]);
+        for (int r = 0; r < kRows; ++r) {
+          const QuantBlock& block = x[r * work.quant_stride];
+          const __m256 scale = _mm256_mul_ps(d, _mm256_broadcast_ss(&block.scale));
+          const __m256 integer = _mm256_cvtepi32_ps(_mm256_madd_epi16(integers[t][r], ones));
+          sums[t][r] = _mm256_fmadd_ps(scale, integer, sums[t][r]);
+          sums[t][r] = _mm256_fmadd_ps(m, _mm256_broadcast_ss(&block.sum), sums[t][r]);
+        }
+      }
+    }
+  }
+
+  template <int kTiles, int kRows>
+  static void AddProducts(const __m256i (&w)[kTiles], const QuantBlock* x, std::int64_t stride,
+                          int column, bool first, __m256i (&integers)[kTiles][kRows]) {
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+      const __m256i four = Broadcast4(x[r * stride].q + column);
+#pragma GCC unroll 2
+      for (int t = 0; t < kTiles; ++t) {
+        const __m256i product = _mm256_maddubs_epi16(w[t], four);
+        integers[t][r] = first ? product : _mm256_add_epi16(integers[t][r], product);
+        Pin(integers[t][r]);
       }
     }
   }
 };
 
 struct Q8_0 {
-  static std::int64_t RowBytes(std::int64_t depth) {
-    return depth * static_cast<std::int64_t>(sizeof(QuantBlock));
-  }
+  static constexpr int kTileBytes = kTileBytesQ8_0;
+  static constexpr int kTilesAtOnce = 2;
+  static constexpr int kInputBytes = sizeof(QuantBlock);
 
   // |w| (0..128, as unsigned) times x with w's sign: a pair is at most 2 * 128 * 127 = 32512, so
   // the 16-bit sum of one pair never saturates; pairs add up in 32 bits. w = -128 needs no care:
   // its |w| is 128 unsigned, and only x (never -128) is negated.
-  template <int kRows>
+  template <int kTiles, int kRows>
   static void Dot(const MatMulWork& work, const std::byte* tile, std::int32_t row,
-                  __m256 (&sums)[kRows]) {
+                  Sums<kTiles, kRows>& sums) {
     const QuantBlock* x = work.quants + row * work.quant_stride;
+    const std::int64_t tile_stride = work.depth * kTileBytes;
     const __m256i ones = _mm256_set1_epi16(1);
-    for (std::int64_t b = 0; b < work.depth; ++b, ++x, tile += kTileBytesQ8_0) {
-      __m256i integers[kRows];
-      for (__m256i& integer : integers) integer = _mm256_setzero_si256();
+    for (std::int64_t b = 0; b < work.depth; ++b, ++x, tile += kTileBytes) {
+      __m256i integers[kTiles][kRows];
 #pragma GCC unroll 8
       for (int j = 0; j < 8; ++j) {
-        if (j % 2 == 0) Prefetch(tile + kPrefetchBytes + 32 * j);
-        const __m256i w = Load(tile + 32 * j);
-        const __m256i magnitude = _mm256_abs_epi8(w);
+        __m256i w[kTiles];
+        __m256i magnitude[kTiles];
+#pragma GCC unroll 2
+        for (int t = 0; t < kTiles; ++t) {
+          w[t] = Load(tile + t * tile_stride + 32 * j);
+          magnitude[t] = _mm256_abs_epi8(w[t]);
+        }
 #pragma GCC unroll 4
         for (int r = 0; r < kRows; ++r) {
           const __m256i four = Broadcast4(x[r * work.quant_stride].q + 4 * j);
-          const __m256i pairs = _mm256_maddubs_epi16(magnitude, _mm256_sign_epi8(four, w));
-          integers[r] = _mm256_add_epi32(integers[r], _mm256_madd_epi16(pairs, ones));
+#pragma GCC unroll 2
+          for (int t = 0; t < kTiles; ++t) {
+            const __m256i pairs = _mm256_maddubs_epi16(magnitude[t], _mm256_sign_epi8(four, w[t]));
+            const __m256i product = _mm256_madd_epi16(pairs, ones);
+            integers[t][r] = j == 0 ? product : _mm256_add_epi32(integers[t][r], product);
+            Pin(integers[t][r]);
+          }
         }
       }
-      const __m256 d = LoadHalves(tile + 256);
+#pragma GCC unroll 2
+      for (int t = 0; t < kTiles; ++t) {
+        const std::byte* at = tile + t * tile_stride;
+        PrefetchTile<kTileBytes>(at);
+        const __m256 d = LoadHalves(at + 256);
 #pragma GCC unroll 4
-      for (int r = 0; r < kRows; ++r) {
-        const __m256 scale = _mm256_mul_ps(d, _mm256_broadcast_ss(&x[r * work.quant_stride].scale));
-        sums[r] = _mm256_fmadd_ps(scale, _mm256_cvtepi32_ps(integers[r]), sums[r]);
+        for (int r = 0; r < kRows; ++r) {
+          const __m256 scale =
+              _mm256_mul_ps(d, _mm256_broadcast_ss(&x[r * work.quant_stride].scale));
+          sums[t][r] = _mm256_fmadd_ps(scale, _mm256_cvtepi32_ps(integers[t][r]), sums[t][r]);
+        }
       }
     }
   }
 };
 
-template <int kTileBytes>
+template <int kBytes>
 struct Floats {
-  static std::int64_t RowBytes(std::int64_t depth) { return depth * 4; }
+  static constexpr int kTileBytes = kBytes;
+  static constexpr int kTilesAtOnce = 2;
+  static constexpr int kInputBytes = sizeof(float);
 
   static __m256 Column(const std::byte* at) {
-    if constexpr (kTileBytes == kTileBytesF16) return LoadHalves(at);
+    if constexpr (kBytes == kTileBytesF16) return LoadHalves(at);
     return _mm256_loadu_ps(reinterpret_cast<const float*>(at));
   }
 
-  template <int kRows>
+  template <int kTiles, int kRows>
   static void Dot(const MatMulWork& work, const std::byte* tile, std::int32_t row,
-                  __m256 (&sums)[kRows]) {
+                  Sums<kTiles, kRows>& sums) {
     const float* x = work.floats + row * work.float_stride;
-    for (std::int64_t k = 0; k < work.depth; ++k, ++x, tile += kTileBytes) {
-      const __m256 w = Column(tile);
+    const std::int64_t tile_stride = work.depth * kBytes;
+    for (std::int64_t k = 0; k < work.depth; ++k, ++x, tile += kBytes) {
+      __m256 w[kTiles];
+#pragma GCC unroll 2
+      for (int t = 0; t < kTiles; ++t) w[t] = Column(tile + t * tile_stride);
 #pragma GCC unroll 4
-      for (int r = 0; r < kRows; ++r)
-        sums[r] = _mm256_fmadd_ps(w, _mm256_broadcast_ss(x + r * work.float_stride), sums[r]);
+      for (int r = 0; r < kRows; ++r) {
+        const __m256 value = _mm256_broadcast_ss(x + r * work.float_stride);
+#pragma GCC unroll 2
+        for (int t = 0; t < kTiles; ++t) sums[t][r] = _mm256_fmadd_ps(w[t], value, sums[t][r]);
+      }
     }
   }
 };
 
-template <class Format, int kRows>
-void OneTile(const MatMulWork& work, const std::byte* tile, std::int32_t row, float* out) {
-  __m256 sums[kRows];
-  for (__m256& sum : sums) sum = _mm256_setzero_ps();
-  Format::template Dot<kRows>(work, tile, row, sums);
-  out += row * work.out_stride;
-  for (int r = 0; r < kRows; ++r, out += work.out_stride) {
-    // The whole sum is added at once, so that adding does not change its bits.
-    if (work.store == Store::kAdd) sums[r] = _mm256_add_ps(_mm256_loadu_ps(out), sums[r]);
-    _mm256_storeu_ps(out, sums[r]);
+template <class Format, int kTiles, int kRows>
+void OneRegisterTile(const MatMulWork& work, std::int64_t tile, std::int32_t row) {
+  Sums<kTiles, kRows> sums;
+#pragma GCC unroll 2
+  for (int t = 0; t < kTiles; ++t)
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) sums[t][r] = _mm256_setzero_ps();
+  const std::byte* weights = work.tiles + tile * work.depth * Format::kTileBytes;
+  Format::template Dot<kTiles, kRows>(work, weights, row, sums);
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) {
+    float* out = work.out + (row + r) * work.out_stride + tile * kTileRows;
+#pragma GCC unroll 2
+    for (int t = 0; t < kTiles; ++t, out += kTileRows) {
+      // The whole sum is added at once, so that adding does not change its bits.
+      const __m256 sum =
+          work.store == Store::kAdd ? _mm256_add_ps(_mm256_loadu_ps(out), sums[t][r]) : sums[t][r];
+      _mm256_storeu_ps(out, sum);
+    }
   }
 }
 
-template <class Format>
-void OneTileAllRows(const MatMulWork& work, const std::byte* tile, std::int32_t begin,
-                    std::int32_t end, float* out) {
+// Input rows begin .. end - 1, while kTiles tiles of weights stay in the first-level cache.
+template <class Format, int kTiles>
+void SomeTiles(const MatMulWork& work, std::int64_t tile, std::int32_t begin, std::int32_t end) {
   std::int32_t row = begin;
-  for (; row + kMaxRows <= end; row += kMaxRows) OneTile<Format, kMaxRows>(work, tile, row, out);
+  for (; row + kMaxRows <= end; row += kMaxRows)
+    OneRegisterTile<Format, kTiles, kMaxRows>(work, tile, row);
   switch (end - row) {
     case 3:
-      return OneTile<Format, 3>(work, tile, row, out);
+      return OneRegisterTile<Format, kTiles, 3>(work, tile, row);
     case 2:
-      return OneTile<Format, 2>(work, tile, row, out);
+      return OneRegisterTile<Format, kTiles, 2>(work, tile, row);
     case 1:
-      return OneTile<Format, 1>(work, tile, row, out);
+      return OneRegisterTile<Format, kTiles, 1>(work, tile, row);
     default:
       return;
   }
 }
 
 template <class Format>
-void Product(const MatMulWork& work, std::int64_t tile_bytes, std::int64_t first,
-             std::int64_t last) {
-  const std::int64_t row_bytes = Format::RowBytes(work.depth);
-  std::int32_t group = static_cast<std::int32_t>(kGroupBytes / row_bytes) / kMaxRows * kMaxRows;
-  if (group < kMaxRows) group = kMaxRows;
+void Product(const MatMulWork& work, std::int64_t first, std::int64_t last) {
+  constexpr int kTiles = Format::kTilesAtOnce;
+  auto group = static_cast<std::int32_t>(kGroupBytes / (work.depth * Format::kInputBytes));
+  group = group < kMaxRows ? kMaxRows : group / kMaxRows * kMaxRows;
   for (std::int32_t begin = 0; begin < work.rows; begin += group) {
     const std::int32_t end = work.rows - begin < group ? work.rows : begin + group;
-    for (std::int64_t tile = first; tile < last; ++tile)
-      OneTileAllRows<Format>(work, work.tiles + tile * work.depth * tile_bytes, begin, end,
-                             work.out + tile * kTileRows);
+    std::int64_t tile = first;
+    for (; tile + kTiles <= last; tile += kTiles) SomeTiles<Format, kTiles>(work, tile, begin, end);
+    for (; tile < last; ++tile) SomeTiles<Format, 1>(work, tile, begin, end);
   }
 }
 
 }  // namespace
 
 void MatMulF32(const MatMulWork& work, std::int64_t first, std::int64_t last) {
-  Product<Floats<kTileBytesF32>>(work, kTileBytesF32, first, last);
+  Product<Floats<kTileBytesF32>>(work, first, last);
 }
 
 void MatMulF16(const MatMulWork& work, std::int64_t first, std::int64_t last) {
-  Product<Floats<kTileBytesF16>>(work, kTileBytesF16, first, last);
+  Product<Floats<kTileBytesF16>>(work, first, last);
 }
 
 void MatMulQ4_1(const MatMulWork& work, std::int64_t first, std::int64_t last) {
-  Product<Q4_1>(work, kTileBytesQ4_1, first, last);
+  Product<Q4_1>(work, first, last);
 }
 
 void MatMulQ8_0(const MatMulWork& work, std::int64_t first, std::int64_t last) {
-  Product<Q8_0>(work, kTileBytesQ8_0, first, last);
+  Product<Q8_0>(work, first, last);
 }
 
 }  // namespace banyan::kernels::avx2

@@ -15,16 +15,14 @@ __m256i FirstLanes(std::int64_t n) {
                             _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
 
-// x[i .. i + 7], zero from x[n] on.
-__m256 LoadAt(const float* x, std::int64_t i, std::int64_t n) {
-  return i + 8 <= n ? _mm256_loadu_ps(x + i) : _mm256_maskload_ps(x + i, FirstLanes(n - i));
+// x[i .. i + 7]: all of them, or with zeros from x[n] on.
+struct Whole {};
+struct Part {};
+__m256 LoadAt(Whole, const float* x, std::int64_t i, std::int64_t) {
+  return _mm256_loadu_ps(x + i);
 }
-
-void StoreAt(float* x, std::int64_t i, std::int64_t n, __m256 value) {
-  if (i + 8 <= n)
-    _mm256_storeu_ps(x + i, value);
-  else
-    _mm256_maskstore_ps(x + i, FirstLanes(n - i), value);
+__m256 LoadAt(Part, const float* x, std::int64_t i, std::int64_t n) {
+  return _mm256_maskload_ps(x + i, FirstLanes(n - i));
 }
 
 int HorizontalSum32(__m256i v) {
@@ -38,6 +36,7 @@ int HorizontalSum32(__m256i v) {
 int GreatestMagnitude(const __m256 (&x)[4]) {
   const __m256i magnitude = _mm256_set1_epi32(0x7fffffff);
   __m256i most = _mm256_setzero_si256();
+#pragma GCC unroll 4
   for (const __m256 v : x)
     most = _mm256_max_epi32(most, _mm256_and_si256(_mm256_castps_si256(v), magnitude));
   __m128i four = _mm_max_epi32(_mm256_castsi256_si128(most), _mm256_extracti128_si256(most, 1));
@@ -47,7 +46,7 @@ int GreatestMagnitude(const __m256 (&x)[4]) {
 
 // Symmetric, to nearest even. A block with an infinity or a NaN gets that as its scale; one whose
 // magnitudes are all below 1e-30 is zero.
-void QuantizeBlock(const __m256 (&x)[4], QuantBlock* out) {
+[[gnu::always_inline]] inline void QuantizeBlock(const __m256 (&x)[4], QuantBlock* out) {
   const int bits = GreatestMagnitude(x);
   float greatest;
   __builtin_memcpy(&greatest, &bits, sizeof greatest);
@@ -55,6 +54,7 @@ void QuantizeBlock(const __m256 (&x)[4], QuantBlock* out) {
   out->scale = tiny ? 0.0F : greatest / 127.0F;
   const __m256 inverse = _mm256_set1_ps(tiny ? 0.0F : 127.0F / greatest);
   __m256i q[4];
+#pragma GCC unroll 4
   for (int i = 0; i < 4; ++i) q[i] = _mm256_cvtps_epi32(_mm256_mul_ps(x[i], inverse));
   // Packing works within halves of 16 bytes: it leaves groups of four in the order 0 2 4 6 1 3 5 7.
   __m256i bytes =
@@ -67,17 +67,22 @@ void QuantizeBlock(const __m256 (&x)[4], QuantBlock* out) {
              static_cast<float>(HorizontalSum32(_mm256_madd_epi16(pairs, _mm256_set1_epi16(1))));
 }
 
-// Writes value(i) .. value(i + 7) for i = 0, 8, .. to both forms of a row.
+// Writes values i .. i + 7 for i = 0, 8, .. to both forms of a row; `value` is called with Whole or
+// Part and i.
 template <class F>
 void Emit(std::int64_t cols, const RowOut& out, const F& value) {
+  std::int64_t i = 0;
   if (out.blocks == nullptr) {
-    for (std::int64_t i = 0; i < cols; i += 8) StoreAt(out.floats, i, cols, value(i));
+    for (; i + 8 <= cols; i += 8) _mm256_storeu_ps(out.floats + i, value(Whole{}, i));
+    if (i < cols) _mm256_maskstore_ps(out.floats + i, FirstLanes(cols - i), value(Part{}, i));
     return;
   }
-  for (std::int64_t i = 0; i < cols; i += kQuantBlock) {
+  for (; i < cols; i += kQuantBlock) {
     __m256 x[4];
-    for (int j = 0; j < 4; ++j) x[j] = value(i + 8 * j);
+#pragma GCC unroll 4
+    for (int j = 0; j < 4; ++j) x[j] = value(Whole{}, i + 8 * j);
     if (out.floats != nullptr)
+#pragma GCC unroll 4
       for (int j = 0; j < 4; ++j) _mm256_storeu_ps(out.floats + i + 8 * j, x[j]);
     QuantizeBlock(x, out.blocks + i / kQuantBlock);
   }
@@ -86,29 +91,35 @@ void Emit(std::int64_t cols, const RowOut& out, const F& value) {
 }  // namespace
 
 void Quantize(const float* x, std::int64_t cols, const RowOut& out) {
-  Emit(cols, out, [&](std::int64_t i) { return LoadAt(x, i, cols); });
+  Emit(cols, out, [&](auto lanes, std::int64_t i) { return LoadAt(lanes, x, i, cols); });
 }
 
 void RmsNorm(const float* x, const float* weight, float eps, std::int64_t cols, const RowOut& out) {
   __m256 squares = _mm256_setzero_ps();
-  for (std::int64_t i = 0; i < cols; i += 8) {
-    const __m256 v = LoadAt(x, i, cols);
+  std::int64_t k = 0;
+  for (; k + 8 <= cols; k += 8) {
+    const __m256 v = LoadAt(Whole{}, x, k, cols);
+    squares = _mm256_fmadd_ps(v, v, squares);
+  }
+  if (k < cols) {
+    const __m256 v = LoadAt(Part{}, x, k, cols);
     squares = _mm256_fmadd_ps(v, v, squares);
   }
   const float mean = HorizontalSum(squares) / static_cast<float>(cols);
   const float root = _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(mean + eps)));
   const __m256 inverse = _mm256_set1_ps(1.0F / root);
-  Emit(cols, out, [&](std::int64_t i) {
-    return _mm256_mul_ps(_mm256_mul_ps(LoadAt(x, i, cols), inverse), LoadAt(weight, i, cols));
+  Emit(cols, out, [&](auto lanes, std::int64_t i) {
+    const __m256 unit = _mm256_mul_ps(LoadAt(lanes, x, i, cols), inverse);
+    return _mm256_mul_ps(unit, LoadAt(lanes, weight, i, cols));
   });
 }
 
 void SwiGlu(const float* gate, const float* up, std::int64_t cols, const RowOut& out) {
-  Emit(cols, out, [&](std::int64_t i) {
-    const __m256 g = LoadAt(gate, i, cols);
+  Emit(cols, out, [&](auto lanes, std::int64_t i) {
+    const __m256 g = LoadAt(lanes, gate, i, cols);
     const __m256 negated = _mm256_sub_ps(_mm256_setzero_ps(), g);
     const __m256 divisor = _mm256_add_ps(_mm256_set1_ps(1.0F), Exp(negated));
-    return _mm256_mul_ps(_mm256_div_ps(g, divisor), LoadAt(up, i, cols));
+    return _mm256_mul_ps(_mm256_div_ps(g, divisor), LoadAt(lanes, up, i, cols));
   });
 }
 

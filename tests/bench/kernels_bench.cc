@@ -1,0 +1,182 @@
+// The CPU kernels at the shapes of SmolLM2-135M. Names end in the arguments; `tok/s` counts the
+// rows of a step, `GB/s` the bytes of packed weights or of pages, `GMAC/s` multiply-adds.
+
+#include <cstdlib>
+#include <memory>
+#include <numeric>
+#include <vector>
+
+#include "benchmark/benchmark.h"
+#include "kernels/cpu/thread_pool.h"
+#include "tests/kernels/rig.h"
+
+namespace banyan::kernels::testing {
+namespace {
+
+constexpr int kLayers = 30;
+constexpr int kHidden = 576;
+constexpr int kFeedForward = 1536;
+constexpr int kVocabulary = 49152;
+constexpr int kKvHeads = 3;
+constexpr int kHeadDim = 64;
+constexpr int kPageSize = 16;
+
+using benchmark::Counter;
+
+CpuBackend::Input NormalInput(Rig& rig, int rows, int cols) {
+  CpuBackend::Input in = rig.backend->MakeInput(rows, cols);
+  rig.backend->RmsNorm(rig.Load(RandomRows(rows, cols, 1)), rig.PackVector(Row(cols, 1.0F)), 1e-5F,
+                       rows, in);
+  return in;
+}
+
+void Report(benchmark::State& state, double rows, double bytes, double products) {
+  state.counters["tok/s"] = Counter(rows, Counter::kIsIterationInvariantRate);
+  state.counters["GB/s"] = Counter(bytes * 1e-9, Counter::kIsIterationInvariantRate);
+  state.counters["GMAC/s"] = Counter(products * 1e-9, Counter::kIsIterationInvariantRate);
+}
+
+// (outputs, columns, rows, threads)
+void OneProduct(benchmark::State& state, DType type) {
+  const auto outputs = static_cast<int>(state.range(0));
+  const auto cols = static_cast<int>(state.range(1));
+  const auto rows = static_cast<int>(state.range(2));
+  Rig rig(static_cast<int>(state.range(3)));
+  const CpuBackend::Matrix w = rig.backend->PackMatrix(RandomMatrix(type, outputs, cols, 2).host());
+  const CpuBackend::Input in = NormalInput(rig, rows, cols);
+  CpuBackend::Activations out = rig.backend->MakeActivations(rows, outputs);
+  for (auto _ : state) rig.backend->MatMul(w, in, rows, out);
+  Report(state, rows, static_cast<double>(w.bytes()), 1.0 * outputs * cols * rows);
+}
+BENCHMARK_CAPTURE(OneProduct, Q4_1, DType::kQ4_1)
+    ->ArgsProduct({{192, 576, 1536}, {kHidden}, {1, 256}, {1, 2}})
+    ->ArgsProduct({{kHidden}, {kFeedForward}, {1, 256}, {1, 2}})
+    ->UseRealTime();
+BENCHMARK_CAPTURE(OneProduct, Q8_0, DType::kQ8_0)
+    ->ArgsProduct({{kVocabulary}, {kHidden}, {1, 16}, {1, 2}})
+    ->UseRealTime();
+
+// All products of one step but the vocabulary's: weights do not fit the caches. (rows, threads)
+void LinearLayers(benchmark::State& state) {
+  struct Layer {
+    CpuBackend::Matrix q, k, v, o, gate, up, down;
+  };
+  const auto rows = static_cast<int>(state.range(0));
+  Rig rig(static_cast<int>(state.range(1)));
+  CpuBackend& b = *rig.backend;
+  std::vector<Layer> layers;
+  double bytes = 0;
+  double products = 0;
+  const auto pack = [&](int outputs, int cols) {
+    static std::uint32_t seed = 0;
+    CpuBackend::Matrix w = b.PackMatrix(RandomMatrix(DType::kQ4_1, outputs, cols, ++seed).host());
+    bytes += static_cast<double>(w.bytes());
+    products += 1.0 * outputs * cols * rows;
+    return w;
+  };
+  constexpr int kKv = kKvHeads * kHeadDim;
+  for (int i = 0; i < kLayers; ++i)
+    layers.push_back({pack(kHidden, kHidden), pack(kKv, kHidden), pack(kKv, kHidden),
+                      pack(kHidden, kHidden), pack(kFeedForward, kHidden),
+                      pack(kFeedForward, kHidden), pack(kHidden, kFeedForward)});
+  const CpuBackend::Input narrow = NormalInput(rig, rows, kHidden);
+  const CpuBackend::Input wide = NormalInput(rig, rows, kFeedForward);
+  CpuBackend::Activations x = b.MakeActivations(rows, kHidden);
+  CpuBackend::Activations q = b.MakeActivations(rows, kHidden);
+  CpuBackend::Activations k = b.MakeActivations(rows, kKv);
+  CpuBackend::Activations v = b.MakeActivations(rows, kKv);
+  CpuBackend::Activations gate = b.MakeActivations(rows, kFeedForward);
+  CpuBackend::Activations up = b.MakeActivations(rows, kFeedForward);
+  for (auto _ : state) {
+    for (const Layer& layer : layers) {
+      b.MatMul(layer.q, narrow, rows, q);
+      b.MatMul(layer.k, narrow, rows, k);
+      b.MatMul(layer.v, narrow, rows, v);
+      b.MatMulAdd(layer.o, narrow, rows, x);
+      b.MatMul(layer.gate, narrow, rows, gate);
+      b.MatMul(layer.up, narrow, rows, up);
+      b.MatMulAdd(layer.down, wide, rows, x);
+    }
+  }
+  Report(state, rows, bytes, products);
+}
+BENCHMARK(LinearLayers)
+    ->ArgsProduct({{1, 2, 4, 16, 256}, {1, 2}})
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+
+// Attention of one layer: `rows` queries that end at `context`. (context, rows, threads)
+void Attention(benchmark::State& state) {
+  const auto context = static_cast<int>(state.range(0));
+  const auto rows = static_cast<int>(state.range(1));
+  Rig rig(static_cast<int>(state.range(2)));
+  CpuBackend& b = *rig.backend;
+  // As many layers as decoding reads, so that keys and values come from memory.
+  const int pages = context / kPageSize;
+  if (!b.AllocatePages({kLayers, kKvHeads, kHeadDim, kPageSize, pages})) std::abort();
+  std::vector<std::byte> page(b.page_bytes());
+  for (std::size_t i = 0; i + 1 < page.size(); i += 2) {
+    page[i] = static_cast<std::byte>(i * 37);
+    page[i + 1] = static_cast<std::byte>(0x38 + (i >> 4) % 4);  // 0.5 .. 4
+  }
+  std::vector<std::int32_t> table(pages);
+  std::iota(table.begin(), table.end(), 0);
+  for (const std::int32_t id : table) b.WritePage(id, page);
+  const CpuBackend::Activations q = rig.Load(RandomRows(rows, kHidden, 3));
+  CpuBackend::Input out = b.MakeInput(rows, kHidden);
+  const RowRun run[] = {{0, rows, context - rows, table}};
+  int layer = 0;
+  for (auto _ : state) {
+    b.Attend(q, 0.125F, run, layer, out);
+    layer = (layer + 1) % kLayers;
+  }
+  const double keys = rows * (context - 0.5 * (rows - 1));
+  Report(state, rows, 4.0 * context * kKvHeads * kHeadDim, 2 * keys * kHidden);
+}
+BENCHMARK(Attention)
+    ->ArgsProduct({{512, 4096}, {1, 256}, {1, 2}})
+    ->Unit(benchmark::kMicrosecond)
+    ->UseRealTime();
+
+// Everything else of a layer. (rows, threads)
+void NormAndGate(benchmark::State& state) {
+  const auto rows = static_cast<int>(state.range(0));
+  Rig rig(static_cast<int>(state.range(1)));
+  CpuBackend& b = *rig.backend;
+  const CpuBackend::Activations x = rig.Load(RandomRows(rows, kHidden, 4));
+  const CpuBackend::Activations gate = rig.Load(RandomRows(rows, kFeedForward, 5));
+  const CpuBackend::Vector weight = rig.PackVector(Row(kHidden, 1.0F));
+  CpuBackend::Input narrow = b.MakeInput(rows, kHidden);
+  CpuBackend::Input wide = b.MakeInput(rows, kFeedForward);
+  for (auto _ : state) {
+    b.RmsNorm(x, weight, 1e-5F, rows, narrow);
+    b.RmsNorm(x, weight, 1e-5F, rows, narrow);
+    b.SwiGlu(gate, gate, rows, wide);
+  }
+  Report(state, rows, 0, 0);
+}
+BENCHMARK(NormAndGate)
+    ->ArgsProduct({{1, 256}, {1, 2}})
+    ->Unit(benchmark::kMicrosecond)
+    ->UseRealTime();
+
+// How fast this machine reads memory that no cache holds. (threads)
+void MemoryRoof(benchmark::State& state) {
+  constexpr std::int64_t kBytes = std::int64_t{512} << 20;
+  ThreadPool pool(static_cast<int>(state.range(0)));
+  Buffer memory = Buffer::Map(kBytes);
+  auto* words = memory.as<std::uint64_t>();
+  for (std::int64_t i = 0; i < kBytes / 8; ++i) words[i] = static_cast<std::uint64_t>(i);
+  for (auto _ : state) {
+    pool.For(kBytes / 64, [&](std::int64_t begin, std::int64_t end) {
+      std::uint64_t sum = 0;
+      for (std::int64_t line = begin; line < end; ++line) sum += words[line * 8];
+      benchmark::DoNotOptimize(sum);
+    });
+  }
+  state.counters["GB/s"] = Counter(kBytes * 1e-9, Counter::kIsIterationInvariantRate);
+}
+BENCHMARK(MemoryRoof)->Arg(1)->Arg(2)->Unit(benchmark::kMillisecond)->UseRealTime();
+
+}  // namespace
+}  // namespace banyan::kernels::testing
