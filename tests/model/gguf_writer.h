@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,18 +19,12 @@ class Bytes {
   template <typename T>
   Bytes& Put(T value) {
     static_assert(std::is_trivially_copyable_v<T>);
-    const auto* data = reinterpret_cast<const std::byte*>(&value);
-    bytes_.insert(bytes_.end(), data, data + sizeof(T));
-    return *this;
+    return Append(std::as_bytes(std::span(&value, 1)));
   }
-  Bytes& PutRaw(std::string_view text) {
-    const auto* data = reinterpret_cast<const std::byte*>(text.data());
-    bytes_.insert(bytes_.end(), data, data + text.size());
-    return *this;
-  }
+  Bytes& PutRaw(std::string_view text) { return Append(std::as_bytes(std::span(text))); }
   Bytes& PutString(std::string_view text) { return Put(std::uint64_t{text.size()}).PutRaw(text); }
   Bytes& Append(std::span<const std::byte> bytes) {
-    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+    for (const std::byte byte : bytes) bytes_.push_back(byte);
     return *this;
   }
   Bytes& PadTo(std::size_t alignment) {
