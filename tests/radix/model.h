@@ -15,10 +15,9 @@
 #include <vector>
 
 #include "radix/prefix_cache.h"
+#include "tests/radix/serve.h"
 
 namespace banyan::radix {
-
-using Tokens = std::vector<TokenId>;
 
 class ModelledCache {
  public:

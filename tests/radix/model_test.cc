@@ -139,9 +139,9 @@ TEST_P(RandomOperations, AgreeWithTheModel) {
 // in one run.
 INSTANTIATE_TEST_SUITE_P(Radix, RandomOperations,
                          testing::Values(Case{1, 8, 2, 2, 10, 30}, Case{2, 6, 1, 2, 12, 30},
-                                         Case{2, 2000, 2, 2, 14, 20}, Case{3, 12, 2, 2, 20, 30},
-                                         Case{3, 2000, 1, 3, 20, 20}, Case{4, 24, 3, 2, 40, 30},
-                                         Case{16, 30, 2, 2, 150, 20}, Case{16, 1500, 2, 2, 150, 5}),
+                                         Case{2, 600, 2, 2, 14, 20}, Case{3, 12, 2, 2, 20, 30},
+                                         Case{3, 600, 1, 3, 20, 20}, Case{4, 24, 3, 2, 40, 30},
+                                         Case{16, 30, 2, 2, 150, 20}, Case{16, 900, 2, 2, 150, 10}),
                          CaseName);
 
 }  // namespace

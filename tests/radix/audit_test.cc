@@ -1,0 +1,210 @@
+// The invariant checker finds what is wrong: each test breaks one thing behind the tree's back.
+#include "radix/audit.h"
+
+#include <functional>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "radix/tree.h"
+#include "tests/radix/serve.h"
+
+namespace banyan::radix {
+
+// Reaches into a tree.
+class TreePeer {
+ public:
+  static PagePool& Pool(Tree& tree) { return tree.pool_; }
+  static NodeTable& Nodes(Tree& tree) { return tree.branches_.nodes(); }
+  static Branches& Shape(Tree& tree) { return tree.branches_; }
+  static std::int64_t& CachedTokens(Tree& tree) { return tree.cached_tokens_; }
+  static auto& Copies(Tree& tree) { return tree.copies_; }
+};
+
+namespace {
+
+using testing::HasSubstr;
+
+// A tree with a bit of everything:
+//
+//   root -- 0..7 -- 8..11           leased by `leased_`, which also has an open page
+//             |---- 20 21 22        a tail, the source of a copy to the page of `copier_`
+//             |---- 30..37          a leaf that nobody uses
+class AuditTest : public testing::Test {
+ protected:
+  AuditTest() {
+    const auto open = [&](const Tokens& tokens) {
+      View view = tree_.Open(ns_, tokens, static_cast<std::int64_t>(tokens.size()));
+      const auto pages = static_cast<std::int32_t>((tokens.size() + 3) / 4) - view.leased_pages();
+      CHECK(tree_.Grow(view, pages));
+      if (tree_.PendingCopy(view).has_value()) tree_.CopyDone(view);
+      tree_.Append(view, Rest(tokens, view.tokens()), PrefixCache::Exactness::kExact);
+      return view;
+    };
+    const auto cache = [&](const Tokens& tokens) {
+      View view = open(tokens);
+      tree_.Close(view, PrefixCache::Tail::kAdopt);
+    };
+    cache(Count(0, 8) + Count(20, 3));
+    cache(Count(0, 8) + Count(30, 8));
+    leased_ = open(Count(0, 13));
+    copier_ = tree_.Open(ns_, Count(0, 8) + Count(20, 2), 10);
+    CHECK(tree_.Grow(copier_, 1));
+  }
+
+  // The first node that looks like that.
+  NodeIndex Find(const std::function<bool(const Node&)>& like) {
+    NodeTable& nodes = TreePeer::Nodes(tree_);
+    for (NodeIndex index = 0; index < nodes.end(); ++index) {
+      if (nodes[index].live && like(nodes[index])) return index;
+    }
+    CHECK(false);
+  }
+  NodeIndex FindByToken(TokenId first) {
+    return Find([&](const Node& node) {
+      return !node.edge.tokens().empty() && node.edge.tokens()[0] == first;
+    });
+  }
+  Node& At(NodeIndex index) { return TreePeer::Nodes(tree_)[index]; }
+
+  // Does `damage`, expects the checker to say `what`, undoes it and expects it to be content.
+  void ExpectFound(const std::string& what, const std::function<void()>& damage,
+                   const std::function<void()>& undo) {
+    damage();
+    EXPECT_THAT(std::string(tree_.CheckInvariants().message()), HasSubstr(what));
+    undo();
+    EXPECT_EQ(tree_.CheckInvariants().message(), "");
+  }
+
+  Tree tree_{Options{.page_size = 4, .pages = 16}, nullptr};
+  NamespaceId ns_ = tree_.OpenNamespace("");
+  View leased_;
+  View copier_;
+};
+
+TEST_F(AuditTest, ASoundTreePasses) { EXPECT_EQ(tree_.CheckInvariants().message(), ""); }
+
+TEST_F(AuditTest, FindsAPinTooManyAndOneTooFew) {
+  Node& node = At(FindByToken(8));
+  ExpectFound(
+      "pins that do not add up", [&] { ++node.pins; }, [&] { --node.pins; });
+  Node& parent = At(FindByToken(0));
+  ExpectFound(
+      "pins that do not add up", [&] { --parent.pins; }, [&] { ++parent.pins; });
+}
+
+TEST_F(AuditTest, FindsALeakedPage) {
+  PageId page = kNoPage;
+  ExpectFound(
+      "another state than its holders say",
+      [&] { page = TreePeer::Pool(tree_).Allocate(PageState::kOpen); },
+      [&] { TreePeer::Pool(tree_).Free(page); });
+}
+
+TEST_F(AuditTest, FindsALeasedPageThatWasFreed) {
+  TreePeer::Pool(tree_).Free(leased_.page_table()[2]);
+  EXPECT_THAT(std::string(tree_.CheckInvariants().message()),
+              HasSubstr("another state than its holders say"));
+  EXPECT_EQ(TreePeer::Pool(tree_).Allocate(PageState::kOpen), leased_.page_table()[2]);
+  TreePeer::Pool(tree_).EnterTree(leased_.page_table()[2], Tick(0));
+}
+
+TEST_F(AuditTest, FindsTokensThatChanged) {
+  const NodeIndex node = FindByToken(30);
+  auto* token = const_cast<TokenId*>(At(node).edge.tokens().data());
+  ExpectFound(
+      "filed under other tokens", [&] { *token = 8; }, [&] { *token = 30; });
+}
+
+TEST_F(AuditTest, FindsSiblingsThatAreAlike) {
+  const NodeIndex tail = FindByToken(20);
+  const NodeIndex full = FindByToken(30);
+  auto* tokens = const_cast<TokenId*>(At(tail).edge.tokens().data());
+  // 30 31 32 is a prefix of 30 31 32 33; filed as such.
+  ChildSet& children = *At(At(full).parent).children;
+  const auto file = [&] {
+    children.insert(Child{ChildQuery(At(tail).edge.first_page()).order, tail});
+  };
+  children.erase(Child{ChildQuery(At(tail).edge.first_page()).order, tail});
+  std::iota(tokens, tokens + 3, 30);
+  file();
+  EXPECT_THAT(std::string(tree_.CheckInvariants().message()), HasSubstr("alike"));
+  children.erase(Child{ChildQuery(At(tail).edge.first_page()).order, tail});
+  std::iota(tokens, tokens + 3, 20);
+  file();
+  EXPECT_EQ(tree_.CheckInvariants().message(), "");
+}
+
+TEST_F(AuditTest, FindsAParentOlderThanItsChild) {
+  Node& parent = At(FindByToken(0));
+  const std::uint64_t use = parent.last_use;
+  ExpectFound(
+      "a parent older", [&] { parent.last_use = 0; }, [&] { parent.last_use = use; });
+}
+
+TEST_F(AuditTest, FindsAStaleEvictionIndex) {
+  Node& leaf = At(FindByToken(30));
+  ExpectFound(
+      "eviction index", [&] { --leaf.last_use; }, [&] { ++leaf.last_use; });
+  ExpectFound(
+      "eviction index", [&] { leaf.indexed = false; }, [&] { leaf.indexed = true; });
+}
+
+TEST_F(AuditTest, FindsACopyThatNobodyCounts) {
+  auto& copies = TreePeer::Copies(tree_);
+  const auto entry = *copies.begin();
+  ExpectFound(
+      "a copy that nobody counts", [&] { copies.clear(); }, [&] { copies.insert(entry); });
+  ExpectFound(
+      "copies in flight that do not add up", [&] { ++copies.begin()->second.copies; },
+      [&] { --copies.begin()->second.copies; });
+  ExpectFound(
+      "left its node unnoticed", [&] { copies.begin()->second.node = kNoNode; },
+      [&] { copies.begin()->second.node = entry.second.node; });
+}
+
+TEST_F(AuditTest, FindsAHoldWithoutACopy) {
+  Node& leaf = At(FindByToken(30));
+  const NodeIndex parent = leaf.parent;
+  ExpectFound(
+      "held by no copy", [&] { TreePeer::Shape(tree_).Hold(FindByToken(30)); },
+      [&] {
+        TreePeer::Shape(tree_).Unhold(FindByToken(30));
+        TreePeer::Shape(tree_).Unpin(parent);
+      });
+}
+
+TEST_F(AuditTest, FindsALeaseOnANodeThatIsGone) {
+  Node& node = At(FindByToken(8));
+  ExpectFound(
+      "a lease on a node that is gone", [&] { ++node.generation; }, [&] { --node.generation; });
+}
+
+TEST_F(AuditTest, FindsAPageTableThatDoesNotFollowItsLease) {
+  auto* table = const_cast<PageId*>(leased_.page_table().data());
+  ExpectFound(
+      "does not follow its lease", [&] { std::swap(table[0], table[1]); },
+      [&] { std::swap(table[0], table[1]); });
+}
+
+TEST_F(AuditTest, FindsAPageInTwoPlaces) {
+  auto* table = const_cast<PageId*>(leased_.page_table().data());
+  const PageId own = table[3];
+  ExpectFound(
+      "a page in two places", [&] { table[3] = table[0]; }, [&] { table[3] = own; });
+}
+
+TEST_F(AuditTest, FindsWrongCounts) {
+  std::int64_t& tokens = TreePeer::CachedTokens(tree_);
+  ExpectFound(
+      "cached tokens", [&] { ++tokens; }, [&] { --tokens; });
+}
+
+TEST_F(AuditTest, FindsANodeThatNoRootLeadsTo) {
+  NodeIndex lost = kNoNode;
+  NodeTable& nodes = TreePeer::Nodes(tree_);
+  ExpectFound(
+      "a root nobody knows", [&] { lost = nodes.Allocate(); }, [&] { nodes.Free(lost); });
+}
+
+}  // namespace
+}  // namespace banyan::radix
