@@ -31,15 +31,17 @@ Branches::Step Branches::BestChild(NodeIndex parent, std::span<const TokenId> to
   const Node& node = nodes_[parent];
   if (node.children == nullptr) return {};
   const auto page = tokens.first(std::min(tokens.size(), static_cast<std::size_t>(page_size_)));
-  const auto above = node.children->lower_bound(ChildQuery(page));
+  const ChildQuery query(page);
+  const auto above = node.children->lower_bound(query);
   Step best;
-  const auto consider = [&](NodeIndex child) {
-    const std::int32_t common = CommonLength(nodes_[child].edge.first_page(), page);
-    if (common > best.common) best = {child, common};
+  const auto consider = [&](const Child& child) {
+    if (child.order >> 32 != query.order >> 32) return;  // another first token
+    const std::int32_t common = CommonLength(nodes_[child.node].edge.first_page(), page);
+    if (common > best.common) best = {child.node, common};
   };
-  if (above != node.children->end()) consider(above->node);
+  if (above != node.children->end()) consider(*above);
   if (above != node.children->begin() && best.common < static_cast<std::int32_t>(page.size())) {
-    consider(std::prev(above)->node);
+    consider(*std::prev(above));
   }
   if (best.common == page_size_) {
     best.common = CommonLength(nodes_[best.child].edge.tokens(), tokens);

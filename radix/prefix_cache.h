@@ -136,7 +136,9 @@ class PrefixCache {
 
   // A view whose first `tokens()` tokens, at most `max_tokens`, come from the cache. Whole pages
   // are leased. When the next page matches in part, its cached slots are to be copied: the view
-  // holds the source, and the first page that Grow gives becomes the target (copying).
+  // holds the source, and the first page that Grow gives becomes the target (copying). The source
+  // is then a page that the view pins and does not name: with `max_tokens` on a page border there
+  // is none.
   View Open(NamespaceId name_space, std::span<const TokenId> tokens, std::int64_t max_tokens);
 
   // Pages that Grow could hand out now: free ones and those it could evict.
@@ -168,7 +170,8 @@ class PrefixCache {
   // leases end. Views that were open then publish nothing more: what they fill is private.
   void Flush(NamespaceId name_space);
 
-  // OK, or kInternal with the first violated invariant. O(pages + nodes).
+  // OK, or kInternal with the first violated invariant. O(pages + nodes + leased pages of all
+  // views).
   absl::Status CheckInvariants() const;
 
  private:

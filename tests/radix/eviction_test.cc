@@ -101,6 +101,34 @@ TEST_F(EvictionTest, TheLeastRecentlyUsedLeafGoesFirst) {
   EXPECT_EQ(cache_.MatchLength(ns_, Count(200, 8)), 0);
   EXPECT_EQ(cache_.MatchLength(ns_, Count(300, 8)), 0);
   EXPECT_EQ(cache_.MatchLength(ns_, Count(400, 8)), 8);
+  Occupy(2);
+  EXPECT_EQ(cache_.MatchLength(ns_, Count(100, 8)), 8);
+  EXPECT_EQ(cache_.MatchLength(ns_, Count(400, 8)), 0);
+}
+
+TEST_F(EvictionTest, PublishingIsAUse) {
+  View first = cache_.Open(ns_, {}, 0);
+  View second = cache_.Open(ns_, {}, 0);
+  GrowTo(cache_, first, 8);
+  GrowTo(cache_, second, 4);
+  cache_.Append(first, Count(100, 4));
+  cache_.Append(second, Count(200, 4));
+  cache_.Append(first, Count(104, 4));
+  cache_.Close(first, PrefixCache::Tail::kAdopt);
+  cache_.Close(second, PrefixCache::Tail::kAdopt);
+  Occupy(6);
+  EXPECT_EQ(cache_.MatchLength(ns_, Count(100, 8)), 8);
+  EXPECT_EQ(cache_.MatchLength(ns_, Count(200, 4)), 0);
+}
+
+TEST_F(EvictionTest, OfferingATailThatTheTreeHasIsAUse) {
+  View view = Compute(cache_, ns_, Count(0, 6));
+  Cache(cache_, ns_, Count(0, 6));
+  Cache(cache_, ns_, Count(500, 8));
+  cache_.Close(view, PrefixCache::Tail::kAdopt);
+  Occupy(6);
+  EXPECT_EQ(cache_.MatchLength(ns_, Count(500, 8)), 0);
+  EXPECT_EQ(cache_.MatchLength(ns_, Count(0, 6)), 6);
 }
 
 TEST_F(EvictionTest, AskingForAMatchIsNoUse) {
@@ -129,7 +157,7 @@ TEST_F(EvictionTest, AParentGoesAfterItsChildrenAndNotBeforeOlderLeaves) {
 }
 
 // What a view computed after it was opened is as recent as its computation, all the way up.
-TEST_F(EvictionTest, PublishingIsAUseOfThePathAbove) {
+TEST_F(EvictionTest, PublishingIsAUseOfThePathAboveToo) {
   View slow = Compute(cache_, ns_, Count(0, 8));
   View other = cache_.Open(ns_, Count(0, 8), 8);  // makes the next page a node of its own
   Cache(cache_, ns_, Count(500, 8));
