@@ -3,16 +3,19 @@
 // Threads: `io_threads` threads run one io_context; each connection is one coroutine on its own
 // strand, and a handler runs in its connection's coroutine. A handler must not block.
 //
-// What the server answers by itself, always with the error body below and before any handler runs:
+// What the server answers by itself, always with the error body and before any handler runs:
 //   400 invalid_request     a request that is not HTTP, a bad Content-Length, a bad target
 //   404 not_found           no route has that path
 //   405 method_not_allowed  the path exists for other methods (named in Allow)
 //   413 request_too_large   body over max_body_bytes
 //   415 unsupported_media_type  a body whose Content-Type is not application/json
 //   431 headers_too_large   headers over max_header_bytes
-//   500 internal_error      a handler that threw or answered nothing
-// HEAD is answered as GET without the body. A connection is closed after an answer that leaves the
-// request's body unread, and when it stays idle for idle_timeout between or inside requests.
+//   500 internal_error      a handler that threw or answered nothing (after the first event: as an
+//                           error event, then the end of the stream)
+//   503 too_many_connections  one connection over max_connections, + Retry-After
+// HEAD is answered as GET without the body, and its handler sees GET. A connection is closed after
+// an answer that leaves the request's body unread, and when it stays idle for idle_timeout between
+// or inside requests; a head must be complete idle_timeout after its first byte.
 #pragma once
 
 #include <chrono>
@@ -21,14 +24,13 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 
 #include "absl/status/statusor.h"
+#include "http/message.h"
 
 namespace banyan::http {
 
@@ -42,36 +44,9 @@ struct Options {
   std::chrono::milliseconds idle_timeout{75'000};
   // A client that does not take what is written to it for this long is disconnected.
   std::chrono::milliseconds write_timeout{30'000};
-};
-
-struct Request {
-  std::string method;  // "GET", "POST"
-  std::string path;    // percent-decoded, without the query
-  std::string query;
-  std::string body;
-  std::vector<std::pair<std::string, std::string>> headers;  // names in lower case
-
-  // The first header of that (lower-case) name, or empty.
-  std::string_view Header(std::string_view name) const;
-};
-
-// The error of the OpenAI API: {"error":{"message","type","param","code"}}.
-struct Error {
-  int status = 500;
-  std::string code;             // "invalid_request", ...
-  std::string message;          // one sentence, for a person
-  std::string param;            // the request field at fault; empty: null on the wire
-  int retry_after_seconds = 0;  // > 0: sent as Retry-After
-};
-// The body, without a line break. "type" follows from the status: invalid_request_error,
-// authentication_error (401), rate_limit_error (429), server_error (5xx).
-std::string ErrorBody(const Error& error);
-
-struct Response {
-  int status = 200;
-  std::string body;
-  std::string content_type = "application/json";
-  std::vector<std::pair<std::string, std::string>> headers;
+  // Told of what no client can be told: why a handler failed, why nothing can be accepted. Called
+  // from the I/O threads; must neither block nor throw.
+  std::function<void(const std::string& what)> on_error;
 };
 
 // One answer. A handler calls either Send/SendError once, or StartEvents, then Events any number of
@@ -92,12 +67,15 @@ class Responder {
   virtual boost::asio::awaitable<bool> FinishEvents(std::vector<std::string> events) = 0;
 
   // `gone` is called at most once, on the connection's strand, when the client closes or resets the
-  // connection before the answer is complete: at once, also while nothing is being written.
+  // connection before the answer is complete: at once, also while nothing is being written (and
+  // inside OnDisconnect if that was before). So does a failed write, and Stop() when its patience
+  // ends. A client that only shuts down its sending side counts as gone. To be called once.
   virtual void OnDisconnect(std::function<void()> gone) = 0;
   // The connection's strand.
   virtual boost::asio::any_io_executor executor() = 0;
 };
 
+// Both arguments live until the handler's coroutine ends.
 using Handler = std::function<boost::asio::awaitable<void>(const Request&, Responder&)>;
 
 class Server {
@@ -120,6 +98,8 @@ class Server {
   // Stops accepting; idle connections are closed, others after the answer they are in.
   virtual void StopAccepting() = 0;
   // Waits until no connection is left, at most `patience`; then closes those that are, and joins.
+  // Not to be called from a handler. A handler that does not return soon after its client is gone
+  // is destroyed with the Server: what it waits for must not resume or destroy it later than that.
   virtual void Stop(std::chrono::milliseconds patience) = 0;
 
   virtual std::size_t connections() const = 0;
