@@ -19,7 +19,7 @@ __m128i LoadHalves(const std::uint16_t* at) {
 }
 
 // Columns of the 8 x 8 halves in `rows`, widened.
-void TransposeWiden(const __m128i (&rows)[8], float* out) {
+[[gnu::always_inline]] inline void TransposeWiden(const __m128i (&rows)[8], float* out) {
   const __m128i a0 = _mm_unpacklo_epi16(rows[0], rows[1]);
   const __m128i a1 = _mm_unpackhi_epi16(rows[0], rows[1]);
   const __m128i a2 = _mm_unpacklo_epi16(rows[2], rows[3]);
@@ -139,18 +139,15 @@ void AttendTile(const float* keys, const float* values, int count, int head_dim,
 }  // namespace
 
 void WidenKeys(const std::uint16_t* const* rows, int keys, int head_dim, float* out) {
-  for (int j = 0; j < keys; j += 8) {
+  alignas(16) static constexpr std::uint16_t kZeros[8] = {};
+  for (int j = 0; j < (keys + 15) / 16 * 16; j += 8) {
     for (int d = 0; d < head_dim; d += 8) {
       __m128i block[8];
-      for (int i = 0; i < 8; ++i)
-        block[i] = j + i < keys ? LoadHalves(rows[j + i] + d) : _mm_setzero_si128();
+#pragma GCC unroll 8
+      for (int i = 0; i < 8; ++i) block[i] = LoadHalves(j + i < keys ? rows[j + i] + d : kZeros);
       TransposeWiden(block, out + d * kChunkKeys + j);
     }
   }
-  if ((keys + 7) / 8 % 2 == 0) return;
-  const int end = (keys + 7) / 8 * 8;
-  for (int d = 0; d < head_dim; ++d)
-    _mm256_storeu_ps(out + d * kChunkKeys + end, _mm256_setzero_ps());
 }
 
 void WidenValues(const std::uint16_t* const* rows, int keys, int head_dim, float* out) {

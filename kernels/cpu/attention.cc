@@ -172,7 +172,8 @@ void Attention::AttendChunk(const Call& call, const Block& block, std::int64_t c
   const float* first = call.q + (block.run->first_row + block.first) * call.stride +
                        std::int64_t{block.kv_head} * group_ * head_dim_;
   for (std::int32_t i = 0; i < block.rows;) {
-    // Queries that see the same keys go together: none may even read a key that it must not see.
+    // Queries that see the same keys go together: a value past a query's own position must not
+    // enter its sums, not even times zero.
     const int keys = KeysSeen(block.position(i), chunk);
     std::int32_t end = i + 1;
     while (end < block.rows && KeysSeen(block.position(end), chunk) == keys) ++end;

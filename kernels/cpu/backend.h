@@ -28,7 +28,7 @@ class CpuBackend {
  public:
   static constexpr std::int32_t kMaxThreads = 256;
 
-  // Weights in tiles of eight interleaved rows; memory of the backend's arena.
+  // Weights in tiles of sixteen interleaved rows; memory of the backend's arena.
   class Matrix {
    public:
     DType type() const { return type_; }

@@ -11,18 +11,19 @@
 
 namespace banyan::kernels {
 
-inline constexpr int kTileRows = 8;     // output rows interleaved in one tile of weights
+inline constexpr int kTileRows = 16;    // output rows interleaved in one tile of weights
 inline constexpr int kQuantBlock = 32;  // values that share a scale
 inline constexpr int kChunkKeys = 64;   // keys of one chunk of attention, by absolute position
 
-// Bytes of one tile of weights per 32 columns (quantized) or per column (floats).
-// Q4_1: byte 32 j + 4 r + b is byte 4 j + b of row r's block: low nibble column 4 j + b, high
+// Bytes of one tile of weights per 32 columns (quantized) or per column (floats). A load of 32 (64)
+// bytes meets 8 (16) rows.
+// Q4_1: byte 64 j + 4 r + b is byte 4 j + b of row r's block: low nibble column 4 j + b, high
 // nibble
-//       column 16 + 4 j + b (j < 4, r < 8, b < 4); then eight f16 d, eight f16 m.
-// Q8_0: byte 32 j + 4 r + b is column 4 j + b of row r's block (j < 8); then eight f16 d.
-// F16, F32: the column of eight rows.
-inline constexpr int kTileBytesQ4_1 = 128 + 16 + 16;
-inline constexpr int kTileBytesQ8_0 = 256 + 16;
+//       column 16 + 4 j + b (j < 4, r < 16, b < 4); then sixteen f16 d, sixteen f16 m.
+// Q8_0: byte 64 j + 4 r + b is column 4 j + b of row r's block (j < 8); then sixteen f16 d.
+// F16, F32: the column of sixteen rows.
+inline constexpr int kTileBytesQ4_1 = 256 + 32 + 32;
+inline constexpr int kTileBytesQ8_0 = 512 + 32;
 inline constexpr int kTileBytesF16 = kTileRows * 2;
 inline constexpr int kTileBytesF32 = kTileRows * 4;
 

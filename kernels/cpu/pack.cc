@@ -28,8 +28,8 @@ const Layout& LayoutOf(DType type) {
   static constexpr Layout kF32 = {kTileBytesF32, {{{0, 1, 4, 0}}}};
   static constexpr Layout kF16 = {kTileBytesF16, {{{0, 1, 2, 0}}}};
   static constexpr Layout kQ4_1 = {kTileBytesQ4_1,
-                                   {{{4, 4, 4, 0}, {0, 1, 2, 128}, {2, 1, 2, 144}}}};
-  static constexpr Layout kQ8_0 = {kTileBytesQ8_0, {{{2, 8, 4, 0}, {0, 1, 2, 256}}}};
+                                   {{{4, 4, 4, 0}, {0, 1, 2, 256}, {2, 1, 2, 288}}}};
+  static constexpr Layout kQ8_0 = {kTileBytesQ8_0, {{{2, 8, 4, 0}, {0, 1, 2, 512}}}};
   switch (type) {
     case DType::kF32:
       return kF32;

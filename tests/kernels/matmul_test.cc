@@ -124,7 +124,8 @@ std::string Name(const ::testing::TestParamInfo<std::tuple<DType, int, int>>& in
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, MatMul,
-                         Combine(::testing::ValuesIn(kTypes), Values(1, 7, 8, 33), Values(32, 160)),
+                         Combine(::testing::ValuesIn(kTypes), Values(1, 15, 16, 33),
+                                 Values(32, 160)),
                          Name);
 INSTANTIATE_TEST_SUITE_P(OddColumns, MatMul,
                          Combine(Values(DType::kF32, DType::kF16), Values(9), Values(1, 5, 37)),
