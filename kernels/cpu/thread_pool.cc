@@ -9,9 +9,9 @@ namespace {
 constexpr int kSpins = 1000;
 
 // Returns once `value` differs from `old`, with what it became.
-std::int32_t AwaitChange(const std::atomic<std::int32_t>& value, std::int32_t old) {
+std::uint32_t AwaitChange(const std::atomic<std::uint32_t>& value, std::uint32_t old) {
   for (int i = 0; i < kSpins; ++i) {
-    const std::int32_t now = value.load(std::memory_order_acquire);
+    const std::uint32_t now = value.load(std::memory_order_acquire);
     if (now != old) return now;
 #if defined(__x86_64__)
     __builtin_ia32_pause();
@@ -23,36 +23,51 @@ std::int32_t AwaitChange(const std::atomic<std::int32_t>& value, std::int32_t ol
 
 }  // namespace
 
-ThreadPool::ThreadPool(std::int32_t threads) {
+ThreadPool::ThreadPool(std::int32_t threads)
+    : claimed_(static_cast<std::size_t>(threads < 1 ? 0 : threads)) {
   Require(threads >= 1, "a pool has at least the caller's thread");
   workers_.reserve(static_cast<std::size_t>(threads) - 1);
   for (std::int32_t t = 1; t < threads; ++t) workers_.emplace_back([this, t] { Work(t); });
 }
 
 ThreadPool::~ThreadPool() {
-  stopping_ = true;
-  epoch_.fetch_add(1, std::memory_order_release);
-  epoch_.notify_all();
+  stopping_.store(true, std::memory_order_relaxed);
+  run_.fetch_add(1, std::memory_order_release);
+  run_.notify_all();
   for (std::thread& worker : workers_) worker.join();
 }
 
+bool ThreadPool::Claim(std::int32_t part, std::uint32_t run) {
+  std::uint32_t before = run - 1;  // every part of the run before was claimed by someone
+  return claimed_[static_cast<std::size_t>(part)].compare_exchange_strong(
+      before, run, std::memory_order_acq_rel);
+}
+
 void ThreadPool::RunJob(const Job& job) {
-  if (!workers_.empty()) {
-    job_ = job;
-    unfinished_.store(static_cast<std::int32_t>(workers_.size()), std::memory_order_relaxed);
-    epoch_.fetch_add(1, std::memory_order_release);
-    epoch_.notify_all();
+  if (workers_.empty()) {
+    job.call(job.context, 0);
+    return;
   }
+  job_ = job;
+  unfinished_.store(static_cast<std::uint32_t>(workers_.size()), std::memory_order_relaxed);
+  const std::uint32_t run = run_.fetch_add(1, std::memory_order_release) + 1;
+  run_.notify_all();
   job.call(job.context, 0);
-  std::int32_t left = unfinished_.load(std::memory_order_acquire);
+  for (std::int32_t part = 1; part < threads(); ++part) {
+    if (!Claim(part, run)) continue;
+    job.call(job.context, part);
+    unfinished_.fetch_sub(1, std::memory_order_relaxed);
+  }
+  std::uint32_t left = unfinished_.load(std::memory_order_acquire);
   while (left != 0) left = AwaitChange(unfinished_, left);
 }
 
-void ThreadPool::Work(std::int32_t thread) {
-  for (std::int32_t seen = 0;;) {
-    seen = AwaitChange(epoch_, seen);
-    if (stopping_) return;
-    job_.call(job_.context, thread);
+void ThreadPool::Work(std::int32_t part) {
+  for (std::uint32_t seen = 0;;) {
+    seen = AwaitChange(run_, seen);
+    if (stopping_.load(std::memory_order_relaxed)) return;
+    if (!Claim(part, seen)) continue;  // late: the caller has done it
+    job_.call(job_.context, part);
     if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1) unfinished_.notify_one();
   }
 }

@@ -1,7 +1,9 @@
 // Persistent workers for loops whose plan is fixed beforehand.
 //
-// Run(f) calls f(0) on the caller and f(1) .. f(threads - 1) on the workers, and returns when all
-// have returned. What thread t does is a function of t and of the work, never of timing.
+// Run(f) calls f(t) once for each part t = 0 .. threads - 1 and returns when all have returned.
+// What a part does is a function of t and of the work, never of timing. Part t is worker t's; the
+// caller takes part 0 and then whatever parts no worker has begun, so that a machine busy with
+// other work never makes it wait for a worker to be woken.
 //
 // Workers spin shortly between runs (the operations of one step follow each other within
 // microseconds), then park. One thread at a time may call Run, and not from within Run.
@@ -18,7 +20,7 @@ struct Share {
   std::int64_t begin = 0;
   std::int64_t end = 0;
 };
-// The part of items 0 .. n - 1 that is thread t's: contiguous, sizes differ by one at most.
+// The items of 0 .. n - 1 that are part t's: contiguous, sizes differ by one at most.
 constexpr Share ShareOf(std::int64_t n, std::int32_t t, std::int32_t threads) {
   return {n * t / threads, n * (t + 1) / threads};
 }
@@ -37,7 +39,7 @@ class ThreadPool {
     RunJob({[](const void* context, std::int32_t t) { (*static_cast<const F*>(context))(t); }, &f});
   }
 
-  // f(begin, end) for each thread's share of items 0 .. n - 1; empty shares are not called.
+  // f(begin, end) for each part's share of items 0 .. n - 1; empty shares are not called.
   template <class F>
   void For(std::int64_t n, const F& f) {
     const std::int32_t count = threads();
@@ -49,18 +51,23 @@ class ThreadPool {
 
  private:
   struct Job {
-    void (*call)(const void* context, std::int32_t thread) = nullptr;
+    void (*call)(const void* context, std::int32_t part) = nullptr;
     const void* context = nullptr;
   };
   void RunJob(const Job& job);
-  void Work(std::int32_t thread);
+  void Work(std::int32_t part);
 
-  // Written by the caller before `epoch_` grows, read by workers after they saw it grow.
+  // True for the one caller that may run part `part` of run `run`.
+  bool Claim(std::int32_t part, std::uint32_t run);
+
+  // Written before `run_` grows, and read only by who has claimed a part of that run, which cannot
+  // end before that part has.
   Job job_;
-  bool stopping_ = false;
 
-  alignas(64) std::atomic<std::int32_t> epoch_ = 0;
-  alignas(64) std::atomic<std::int32_t> unfinished_ = 0;  // workers still in the current run
+  alignas(64) std::atomic<std::uint32_t> run_ = 0;
+  std::atomic<bool> stopping_ = false;
+  alignas(64) std::atomic<std::uint32_t> unfinished_ = 0;  // parts of workers
+  std::vector<std::atomic<std::uint32_t>> claimed_;  // by part: the last run it was claimed in
   std::vector<std::thread> workers_;
 };
 

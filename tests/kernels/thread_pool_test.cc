@@ -30,17 +30,17 @@ TEST(ShareOf, SharesAreContiguousCompleteAndEven) {
 class Pools : public ::testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Threads, Pools, ::testing::Values(1, 2, 3, 5));
 
-TEST_P(Pools, EveryThreadRunsOncePerRun) {
+TEST_P(Pools, EveryPartRunsOncePerRun) {
   ThreadPool pool(GetParam());
   EXPECT_EQ(pool.threads(), GetParam());
-  std::vector<int> runs(GetParam());  // each element is one thread's: a race would be seen by tsan
+  std::vector<int> runs(GetParam());  // a race between runs would be seen by tsan
   for (int i = 1; i <= 500; ++i) {
     pool.Run([&](std::int32_t t) { ++runs[t]; });
     ASSERT_THAT(runs, Each(i)) << "Run returned before all were done";
   }
 }
 
-TEST_P(Pools, ForVisitsEachItemOnceOnTheThreadThatThePlanNames) {
+TEST_P(Pools, ForVisitsEachItemOnce) {
   ThreadPool pool(GetParam());
   for (std::int64_t n = 0; n <= 20; ++n) {
     std::vector<int> visits(n);
@@ -64,11 +64,24 @@ TEST_P(Pools, ParkedWorkersWakeUp) {
   EXPECT_EQ(sum, 5 * GetParam());
 }
 
+TEST_P(Pools, CallerDoesTheWorkOfWorkersThatHaveNotBegun) {
+  // Right after the start most workers are not up yet.
+  for (int i = 0; i < 50; ++i) {
+    ThreadPool pool(GetParam());
+    std::vector<int> runs(GetParam());
+    for (int j = 1; j <= 3; ++j) {
+      pool.Run([&](std::int32_t t) { ++runs[t]; });
+      ASSERT_THAT(runs, Each(j));
+    }
+  }
+}
+
 TEST_P(Pools, CallerParksUntilASlowWorkerIsDone) {
   ThreadPool pool(GetParam());
   std::vector<int> done(GetParam());
   pool.Run([&](std::int32_t t) {
-    if (t != 0) std::this_thread::sleep_for(std::chrono::milliseconds(2 * t));
+    // Part 0 gives the workers time to begin theirs, which then outlast the caller's.
+    std::this_thread::sleep_for(std::chrono::milliseconds(t == 0 ? 2 : 4 * t));
     done[t] = 1;
   });
   EXPECT_THAT(done, Each(1));
