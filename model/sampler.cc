@@ -1,7 +1,6 @@
 #include "model/sampler.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -15,19 +14,21 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// Sums and maxima run in this many lanes, merged in order: quick, and the same bits on every
-// machine.
+// Reductions run in this many lanes, merged in order: quick, and the same bits on every machine.
 constexpr std::size_t kLanes = 8;
+// Values exponentiated at once where they are only summed.
+constexpr std::size_t kRun = 1024;
 
-// exp(x) for x <= 0, within 2 units in the last place, and 0 below the smallest normal float. Plain
-// arithmetic, because the library's differs between machines and does not vectorize.
+constexpr float kLowest = -88.0F;
+
+// exp(x) for kLowest <= x <= 0, within 3 units in the last place, but 0 where that would be below
+// the smallest normal float, as it is of kLowest. Plain arithmetic, because the library's differs
+// between machines and does not vectorize.
 // Cody & Waite's argument reduction: x = n ln 2 + r, |r| <= ln(2) / 2.
 inline float Exp(float x) {
-  constexpr float kLowest = -87.0F;
   constexpr float kRound = 0x1.8p23F;  // adding and subtracting it rounds to an integer
-  const float clamped = x < kLowest ? kLowest : x;
-  const float n = (clamped * 1.44269504F + kRound) - kRound;
-  const float r = (clamped - n * 0.693359375F) - n * -2.12194440e-4F;
+  const float n = (x * 1.44269504F + kRound) - kRound;
+  const float r = (x - n * 0.693359375F) - n * -2.12194440e-4F;
   float p = 1.0F / 720;
   p = p * r + 1.0F / 120;
   p = p * r + 1.0F / 24;
@@ -35,50 +36,67 @@ inline float Exp(float x) {
   p = p * r + 0.5F;
   p = p * r + 1.0F;
   p = p * r + 1.0F;
+  // 2^n by its exponent field, which n = -127 makes that of 0.
   const auto exponent = static_cast<std::int32_t>(n) + 127;
-  const float scale = std::bit_cast<float>(exponent << 23);
-  return x < kLowest ? 0.0F : p * scale;
+  return p * std::bit_cast<float>(exponent << 23);
 }
 
-// Calls body(i, i % kLanes) for each index.
-template <typename Body>
-inline void ForEachLane(std::size_t size, Body body) {
+// out[i] = exp((logits[i] - max) / temperature), for a finite max that no logit exceeds. One simple
+// loop after another, because compilers vectorize those.
+void Weigh(std::span<const float> logits, float max, float temperature, std::span<float> out) {
+  const std::size_t size = logits.size();
+  // A division, because the reciprocal of a tiny temperature is infinite.
+  for (std::size_t i = 0; i < size; ++i) out[i] = (logits[i] - max) / temperature;
+  for (std::size_t i = 0; i < size; ++i) out[i] = out[i] < kLowest ? kLowest : out[i];
+  for (std::size_t i = 0; i < size; ++i) out[i] = Exp(out[i]);
+}
+
+double Sum(std::span<const float> values) {
+  double lanes[kLanes] = {};
   std::size_t i = 0;
-  for (; i + kLanes <= size; i += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) body(i + lane, lane);
+  for (; i + kLanes <= values.size(); i += kLanes) {
+    for (std::size_t j = 0; j < kLanes; ++j) lanes[j] += static_cast<double>(values[i + j]);
   }
-  for (std::size_t lane = 0; i + lane < size; ++lane) body(i + lane, lane);
-}
-
-double SumOf(const std::array<double, kLanes>& lanes) {
   double sum = 0;
+  for (; i < values.size(); ++i) sum += static_cast<double>(values[i]);
   for (const double lane : lanes) sum += lane;
   return sum;
 }
 
-float MaxOf(std::span<const float> values) {
-  std::array<float, kLanes> lanes;
-  lanes.fill(-kInfinity);
-  ForEachLane(values.size(), [&](std::size_t i, std::size_t lane) {
-    lanes[lane] = values[i] > lanes[lane] ? values[i] : lanes[lane];
-  });
-  return *std::max_element(lanes.begin(), lanes.end());
+float Max(std::span<const float> values) {
+  float lanes[kLanes];
+  std::fill_n(lanes, kLanes, -kInfinity);
+  std::size_t i = 0;
+  for (; i + kLanes <= values.size(); i += kLanes) {
+    for (std::size_t j = 0; j < kLanes; ++j) {
+      lanes[j] = lanes[j] < values[i + j] ? values[i + j] : lanes[j];
+    }
+  }
+  for (; i < values.size(); ++i) lanes[0] = std::max(lanes[0], values[i]);
+  return *std::max_element(lanes, lanes + kLanes);
 }
 
 bool AllFinite(std::span<const float> values) {
-  std::array<std::uint32_t, kLanes> bad{};
-  ForEachLane(values.size(), [&](std::size_t i, std::size_t lane) {
-    bad[lane] |= std::abs(values[i]) < kInfinity ? 0U : 1U;
-  });
-  return std::all_of(bad.begin(), bad.end(), [](std::uint32_t b) { return b == 0; });
+  // x - x is 0 for finite x and NaN otherwise, which stays NaN in the sum.
+  float lanes[kLanes] = {};
+  std::size_t i = 0;
+  for (; i + kLanes <= values.size(); i += kLanes) {
+    for (std::size_t j = 0; j < kLanes; ++j) lanes[j] += values[i + j] - values[i + j];
+  }
+  for (; i < values.size(); ++i) lanes[0] += values[i] - values[i];
+  return std::all_of(lanes, lanes + kLanes, [](float lane) { return lane == 0; });
 }
 
 double SumOfExp(std::span<const float> logits, float max) {
-  std::array<double, kLanes> lanes{};
-  ForEachLane(logits.size(), [&](std::size_t i, std::size_t lane) {
-    lanes[lane] += static_cast<double>(Exp(logits[i] - max));
-  });
-  return SumOf(lanes);
+  float weights[kRun];
+  double sum = 0;
+  while (!logits.empty()) {
+    const auto run = logits.first(std::min(kRun, logits.size()));
+    logits = logits.subspan(run.size());
+    Weigh(run, max, 1.0F, weights);
+    sum += Sum(std::span(weights).first(run.size()));
+  }
+  return sum;
 }
 
 double Uniform(const SamplingParams& params, std::int64_t position) {
@@ -103,7 +121,7 @@ absl::StatusOr<Sampler::Draw> Sampler::Sample(std::span<const float> logits,
   CHECK(params.top_p > 0 && params.top_p <= 1);
   if (!AllFinite(logits)) return absl::InternalError("a logit is not a finite number");
   const std::span<const float> allowed = mask.empty() ? logits : Allowed(logits, mask);
-  const float max = MaxOf(allowed);
+  const float max = Max(allowed);
   if (max == -kInfinity) return absl::InvalidArgumentError("the token mask allows no token");
 
   Draw draw;
@@ -113,7 +131,7 @@ absl::StatusOr<Sampler::Draw> Sampler::Sample(std::span<const float> logits,
   } else {
     draw.token = DrawByWeight(allowed, max, params, position);
   }
-  const float top = mask.empty() ? max : MaxOf(logits);
+  const float top = mask.empty() ? max : Max(logits);
   const double sum = SumOfExp(logits, top);
   draw.log_probability = static_cast<float>(
       static_cast<double>(logits[static_cast<std::size_t>(draw.token)]) - top - std::log(sum));
@@ -131,14 +149,8 @@ std::span<const float> Sampler::Allowed(std::span<const float> logits,
 
 TokenId Sampler::DrawByWeight(std::span<const float> logits, float max,
                               const SamplingParams& params, std::int64_t position) {
-  std::array<double, kLanes> lanes{};
-  ForEachLane(logits.size(), [&](std::size_t i, std::size_t lane) {
-    // A division, because the reciprocal of a tiny temperature is infinite.
-    const float weight = Exp((logits[i] - max) / params.temperature);
-    weights_[i] = weight;
-    lanes[lane] += static_cast<double>(weight);
-  });
-  const double total = SumOf(lanes);
+  Weigh(logits, max, params.temperature, weights_);
+  const double total = Sum(weights_);
   const double uniform = Uniform(params, position);
 
   // The token in whose share of [0, total) the number falls. Rounding may leave a little beyond the
