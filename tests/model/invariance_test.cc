@@ -16,9 +16,11 @@
 namespace banyan::model {
 namespace {
 
-// What a prompt left behind: the logits after each token, and its pages.
+// What a prompt left behind: the logits after each token, what was drawn after the last, and its
+// pages.
 struct Trace {
   std::vector<float> logits;
+  TokenId next = -1;
   std::vector<std::byte> pages;
 };
 
@@ -30,6 +32,7 @@ void ExpectSame(const Trace& got, const Trace& want, const std::string& how) {
   EXPECT_EQ(std::memcmp(got.logits.data(), want.logits.data(), got.logits.size() * sizeof(float)),
             0)
       << "logits differ";
+  EXPECT_EQ(got.next, want.next);
   EXPECT_EQ(std::memcmp(got.pages.data(), want.pages.data(), got.pages.size()), 0)
       << "KV bytes differ";
 }
@@ -71,6 +74,7 @@ class Bench {
       const StepResult result = Forward(batch);
       const std::vector<float>& logits = result.sequences[0].logits;
       trace.logits.insert(trace.logits.end(), logits.begin(), logits.end());
+      trace.next = result.sequences[0].token;
     }
     trace.pages = ReadPages(pages);
     return trace;
@@ -138,16 +142,17 @@ Trace InABatchOfEight(Bench& bench, std::span<const TokenId> tokens,
     const StepResult result = bench.Forward(batch);
     const std::vector<float>& logits = result.sequences[3].logits;
     trace.logits.insert(trace.logits.end(), logits.begin(), logits.end());
+    trace.next = result.sequences[3].token;
   }
   trace.pages = bench.ReadPages(pages);
   return trace;
 }
 
 // The tail of a trace: from token `from` on, with all pages.
-Trace From(const Trace& whole, std::size_t from, std::size_t vocabulary) {
-  return {
-      {whole.logits.begin() + static_cast<std::ptrdiff_t>(from * vocabulary), whole.logits.end()},
-      whole.pages};
+Trace From(Trace whole, std::size_t from, std::size_t vocabulary) {
+  whole.logits.erase(whole.logits.begin(),
+                     whole.logits.begin() + static_cast<std::ptrdiff_t>(from * vocabulary));
+  return whole;
 }
 
 // Everything that may happen to a prompt, on one model; returns its trace.

@@ -184,8 +184,10 @@ TEST(Load, OptionsOutOfRange) {
 }
 
 TEST(Load, APoolThatCannotBeHadIsAnError) {
-  const auto model = Model::Load(OpenBytes(TinyLlama({}).Write()),
-                                 {.page_size = 256, .kv_memory = std::int64_t{1} << 50});
+  // 2^26 pages of 4 MiB: more than there are addresses.
+  const TinyLlama llama({.layers = 8, .heads = 8, .kv_heads = 8, .head_dim = 64, .rope_dims = 64});
+  const auto model =
+      Model::Load(OpenBytes(llama.Write()), {.page_size = 256, .kv_memory = std::int64_t{1} << 50});
   EXPECT_EQ(model.status().code(), StatusCode::kResourceExhausted) << model.status();
 }
 
