@@ -2,8 +2,8 @@
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 
+#include "base/utf8.h"
 #include "http/server.h"
-#include "http/utf8.h"
 
 namespace banyan::http {
 namespace {

@@ -1,7 +1,7 @@
 #include "text/quote.h"
 
 #include "absl/strings/escaping.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 namespace banyan::text {
 

@@ -5,7 +5,6 @@
 
 #include "gtest/gtest.h"
 #include "http/message.h"
-#include "http/utf8.h"
 
 namespace banyan::http {
 namespace {
@@ -50,24 +49,6 @@ TEST(ErrorBody, IsJsonOnOneLineWhateverTheMessageHolds) {
   const auto& message = parsed.at("error").at("message").as_string();
   EXPECT_EQ(std::string(message.data(), 128), every_byte.substr(0, 128));
   EXPECT_EQ(message.size(), 128 + 128 * 3);
-}
-
-TEST(ToValidUtf8, KeepsWhatIsWellFormed) {
-  const std::string text =
-      "a\x7F \xC2\x80 \xDF\xBF \xE0\xA0\x80 \xED\x9F\xBF \xEE\x80\x80 "
-      "\xF0\x90\x80\x80 \xF4\x8F\xBF\xBF";
-  EXPECT_EQ(ToValidUtf8(text), text);
-}
-
-TEST(ToValidUtf8, ReplacesEachByteOfWhatIsNot) {
-  const std::string bad = "\xEF\xBF\xBD";
-  EXPECT_EQ(ToValidUtf8("\xC0\x80"), bad + bad);                      // overlong NUL
-  EXPECT_EQ(ToValidUtf8("\xE0\x9F\xBF"), bad + bad + bad);            // overlong
-  EXPECT_EQ(ToValidUtf8("\xED\xA0\x80"), bad + bad + bad);            // surrogate
-  EXPECT_EQ(ToValidUtf8("\xF4\x90\x80\x80"), bad + bad + bad + bad);  // beyond U+10FFFF
-  EXPECT_EQ(ToValidUtf8("\x80x\xFF"), bad + "x" + bad);
-  EXPECT_EQ(ToValidUtf8("x\xE2\x82"), "x" + bad + bad);  // cut short
-  EXPECT_EQ(ToValidUtf8("\xC3("), bad + "(");
 }
 
 TEST(RequestHeader, FindsTheFirstOfAName) {

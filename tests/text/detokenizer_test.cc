@@ -4,10 +4,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/utf8.h"
 #include "gtest/gtest.h"
 #include "tests/text/toy_metadata.h"
 #include "text/codec.h"
-#include "text/utf8.h"
 
 namespace banyan::text {
 namespace {

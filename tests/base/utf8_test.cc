@@ -1,13 +1,10 @@
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 #include <string>
 
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "text/byte_alphabet.h"
-#include "text/quote.h"
 
-namespace banyan::text {
+namespace banyan {
 namespace {
 
 std::string Utf8Of(std::uint32_t code) {
@@ -66,35 +63,23 @@ TEST(Utf8, TheFirstInvalidByteIsFoundBehindAnyNumberOfCharacters) {
   EXPECT_EQ(FirstInvalidUtf8(""), std::string::npos);
 }
 
-TEST(ByteAlphabet, EveryByteHasALetterOfItsOwnThatReadsBack) {
-  for (int byte = 0; byte < 256; ++byte) {
-    const char c = static_cast<char>(byte);
-    const std::string letter = SpellBytes({&c, 1});
-    EXPECT_EQ(BytesOfSpelling(letter), std::string(1, c)) << byte;
-    EXPECT_EQ(FirstInvalidUtf8(letter), std::string::npos);
-  }
-  EXPECT_EQ(SpellBytes(" a\n\u00e9"), "\u0120a\u010a\u00c3\u00a9");
+TEST(ToValidUtf8, KeepsWhatIsWellFormed) {
+  const std::string text =
+      "a\x7F \xC2\x80 \xDF\xBF \xE0\xA0\x80 \xED\x9F\xBF \xEE\x80\x80 "
+      "\xF0\x90\x80\x80 \xF4\x8F\xBF\xBF";
+  EXPECT_EQ(ToValidUtf8(text), text);
 }
 
-TEST(ByteAlphabet, SpellingsWithOtherCharactersHaveNoBytes) {
-  for (const std::string spelling :
-       {" ", "a b", "\n", "\u00a0", "\u00ad", "\u0144", "\u4e2d", "a\xC4", "\xFF", "\xC1\xA1"}) {
-    EXPECT_EQ(BytesOfSpelling(spelling), std::nullopt) << testing::PrintToString(spelling);
-  }
-  EXPECT_EQ(BytesOfSpelling("\u0143"), "\xAD");
-}
-
-TEST(Quote, IsOneLineAndBounded) {
-  EXPECT_EQ(Quote("a\n\"b\""), "\"a\\n\\\"b\\\"\"");
-  EXPECT_EQ(Quote(std::string(kMaxQuotedBytes, 'x')),
-            '"' + std::string(kMaxQuotedBytes, 'x') + '"');
-  EXPECT_EQ(Quote(std::string(kMaxQuotedBytes + 1, 'x')),
-            '"' + std::string(kMaxQuotedBytes, 'x') + "...\"");
-  // No character is cut in two.
-  EXPECT_EQ(Quote(std::string(kMaxQuotedBytes - 1, 'x') + "\u00e9"),
-            '"' + std::string(kMaxQuotedBytes - 1, 'x') + "...\"");
-  EXPECT_EQ(Quote("\xFF"), "\"\\377\"");
+TEST(ToValidUtf8, ReplacesEachMaximalRunOfWhatIsNot) {
+  const std::string bad = "\xEF\xBF\xBD";
+  EXPECT_EQ(ToValidUtf8("\xC0\x80"), bad + bad);                      // overlong NUL
+  EXPECT_EQ(ToValidUtf8("\xE0\x9F\xBF"), bad + bad + bad);            // overlong
+  EXPECT_EQ(ToValidUtf8("\xED\xA0\x80"), bad + bad + bad);            // surrogate
+  EXPECT_EQ(ToValidUtf8("\xF4\x90\x80\x80"), bad + bad + bad + bad);  // beyond U+10FFFF
+  EXPECT_EQ(ToValidUtf8("\x80x\xFF"), bad + "x" + bad);
+  EXPECT_EQ(ToValidUtf8("x\xE2\x82"), "x" + bad);  // cut short
+  EXPECT_EQ(ToValidUtf8("\xC3("), bad + "(");
 }
 
 }  // namespace
-}  // namespace banyan::text
+}  // namespace banyan

@@ -1,10 +1,10 @@
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 #include <cstring>
 
 #include "base/check.h"
 
-namespace banyan::text {
+namespace banyan {
 namespace {
 
 // What a leading byte asks of the bytes after it. Only the second byte has a range of its own, the
@@ -71,4 +71,16 @@ std::size_t FirstInvalidUtf8(std::string_view bytes) {
   return std::string_view::npos;
 }
 
-}  // namespace banyan::text
+std::string ToValidUtf8(std::string_view bytes) {
+  std::string valid;
+  valid.reserve(bytes.size());
+  while (!bytes.empty()) {
+    const Utf8Step step = NextUtf8(bytes);
+    valid +=
+        step.form == Utf8Form::kCharacter ? bytes.substr(0, step.length) : kReplacementCharacter;
+    bytes.remove_prefix(step.length);
+  }
+  return valid;
+}
+
+}  // namespace banyan

@@ -3,9 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
-namespace banyan::text {
+namespace banyan {
 
 inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";  // U+FFFD
 
@@ -26,4 +27,7 @@ Utf8Step NextUtf8(std::string_view bytes);
 // The offset of the first byte that is not part of a whole character; npos when there is none.
 std::size_t FirstInvalidUtf8(std::string_view bytes);
 
-}  // namespace banyan::text
+// `bytes` with each maximal ill-formed run replaced by U+FFFD.
+std::string ToValidUtf8(std::string_view bytes);
+
+}  // namespace banyan
