@@ -102,6 +102,20 @@ INSTANTIATE_TEST_SUITE_P(
       return std::string(std::get<0>(test.param).name) + "_" + std::get<1>(test.param).name;
     });
 
+INSTANTIATE_TEST_SUITE_P(WidthsThatAreNoMultiples, LlamaLayouts,
+                         ::testing::Combine(::testing::Values(kTolerances[0], kTolerances[1]),
+                                            ::testing::Values(Layout{"OddWidths",
+                                                                     {.heads = 3,
+                                                                      .kv_heads = 1,
+                                                                      .head_dim = 8,
+                                                                      .embedding = 37,
+                                                                      .feed_forward = 45,
+                                                                      .vocabulary = 101,
+                                                                      .rope_dims = 6}})),
+                         [](const auto& test) {
+                           return std::string(std::get<0>(test.param).name);
+                         });
+
 // A test of the tolerances: a model that forgets to rotate, or reads another KV head, is far off.
 TEST(LlamaTolerance, AWrongModelIsFarOff) {
   const TinyLlama right({.type = DType::kQ4_1});
