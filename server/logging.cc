@@ -1,0 +1,91 @@
+#include "server/logging.h"
+
+#include <spdlog/async.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <boost/json/serialize.hpp>
+#include <memory>
+
+#include "base/check.h"
+
+namespace banyan::server {
+namespace {
+
+constexpr std::size_t kQueuedLines = 8192;
+
+struct Target {
+  LogFormat format = LogFormat::kText;
+  std::shared_ptr<spdlog::details::thread_pool> pool;
+  std::shared_ptr<spdlog::async_logger> logger;
+};
+
+// Set while a LogSession lives; sessions begin before other threads and end after them.
+std::unique_ptr<Target> target;
+
+spdlog::level::level_enum Level(Severity severity) {
+  switch (severity) {
+    case Severity::kInfo:
+      return spdlog::level::info;
+    case Severity::kWarning:
+      return spdlog::level::warn;
+    case Severity::kError:
+      return spdlog::level::err;
+  }
+  return spdlog::level::err;
+}
+
+// Bare where that can be read back, else quoted as in JSON: a value never breaks its line.
+std::string TextValue(const boost::json::value& value) {
+  const boost::json::string* text = value.if_string();
+  if (text == nullptr) return boost::json::serialize(value);
+  const bool plain = !text->empty() && std::all_of(text->begin(), text->end(), [](unsigned char c) {
+    return c > ' ' && c < 0x7f && c != '"' && c != '=' && c != '\\';
+  });
+  return plain ? std::string(*text) : boost::json::serialize(value);
+}
+
+}  // namespace
+
+LogSession::LogSession(LogFormat format) {
+  CHECK(target == nullptr);
+  auto made = std::make_unique<Target>();
+  made->format = format;
+  made->pool = std::make_shared<spdlog::details::thread_pool>(kQueuedLines, 1);
+  made->logger = std::make_shared<spdlog::async_logger>(
+      "banyan", std::make_shared<spdlog::sinks::stderr_sink_mt>(), made->pool,
+      spdlog::async_overflow_policy::overrun_oldest);
+  made->logger->set_pattern(format == LogFormat::kText
+                                ? "%Y-%m-%dT%H:%M:%S.%e%z %l %v"
+                                : R"({"time":"%Y-%m-%dT%H:%M:%S.%e%z","level":"%l",%v})");
+  target = std::move(made);
+}
+
+LogSession::~LogSession() {
+  target->logger->flush();
+  target.reset();  // the pool's thread writes what is queued, then ends
+}
+
+void Log(Severity severity, std::string_view event, LogFields fields) {
+  if (target == nullptr) return;
+  // The line is an argument, never a format.
+  target->logger->log(Level(severity), "{}", FormatLogLine(target->format, event, fields));
+}
+
+std::string FormatLogLine(LogFormat format, std::string_view event, LogFields fields) {
+  if (format == LogFormat::kText) {
+    std::string line(event);
+    for (const auto& [key, value] : fields) {
+      line.append(" ").append(key).append("=").append(TextValue(value));
+    }
+    return line;
+  }
+  std::string line = "\"event\":" + boost::json::serialize(boost::json::string(event));
+  for (const auto& [key, value] : fields) {
+    line.append(",\"").append(key).append("\":").append(boost::json::serialize(value));
+  }
+  return line;
+}
+
+}  // namespace banyan::server

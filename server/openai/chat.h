@@ -1,0 +1,16 @@
+// POST /v1/chat/completions: from a body to an answer or a stream of events.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+
+#include "http/server.h"
+#include "server/service.h"
+
+namespace banyan::server::openai {
+
+// Runs in the connection's coroutine. Whatever can be refused is refused before the first byte of a
+// stream; a stream begins with the first token.
+boost::asio::awaitable<void> Chat(Service& service, const http::Request& request,
+                                  http::Responder& responder);
+
+}  // namespace banyan::server::openai

@@ -1,0 +1,70 @@
+#include "server/openai/models.h"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+#include <string_view>
+#include <utility>
+
+#include "server/openai/chat_request.h"
+#include "server/openai/reply.h"
+
+namespace banyan::server::openai {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::string_view kPrefix = "/v1/models/";
+
+}  // namespace
+
+std::string ModelJson(const std::string& name, std::int64_t created, const ServedModel& model) {
+  json::object banyan;
+  banyan["architecture"] = model.facts.architecture;
+  banyan["parameters"] = model.facts.parameters;
+  banyan["vocabulary_size"] = model.facts.vocabulary_size;
+  banyan["kv_bytes_per_token"] = model.facts.kv_bytes_per_token;
+  banyan["page_size"] = model.cache.page_size;
+  banyan["pages"] = model.cache.pages;
+  if (model.facts.architecture == "null") {
+    banyan["note"] = "a model without weights: its answers are a hash of the prompt";
+  }
+  json::object entry;
+  entry["id"] = name;
+  entry["object"] = "model";
+  entry["created"] = created;
+  entry["owned_by"] = "banyan";
+  entry["max_model_len"] = model.scheduling.context_length;
+  entry["banyan"] = std::move(banyan);
+  return json::serialize(entry);
+}
+
+boost::asio::awaitable<void> ListModels(Service& service, const http::Request&,
+                                        http::Responder& responder) {
+  const ServedModel* model = service.model();
+  if (model == nullptr) {
+    co_await Refuse(service, responder, NotReady(service.phase()));
+    co_return;
+  }
+  std::string body = R"({"object":"list","data":[)";
+  body += ModelJson(service.model_name(), service.started_unix(), *model);
+  body += "]}";
+  co_await Reply(responder, std::move(body));
+}
+
+boost::asio::awaitable<void> ShowModel(Service& service, const http::Request& request,
+                                       http::Responder& responder) {
+  const ServedModel* model = service.model();
+  if (model == nullptr) {
+    co_await Refuse(service, responder, NotReady(service.phase()));
+    co_return;
+  }
+  const std::string_view asked = std::string_view(request.path).substr(kPrefix.size());
+  if (asked != service.model_name()) {
+    co_await Refuse(service, responder, ModelNotFound(asked, service.model_name()));
+    co_return;
+  }
+  co_await Reply(responder, ModelJson(service.model_name(), service.started_unix(), *model));
+}
+
+}  // namespace banyan::server::openai

@@ -1,0 +1,23 @@
+// From a checked request to what the scheduler takes.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "scheduler/request.h"
+#include "server/openai/chat_request.h"
+#include "server/openai/result.h"
+#include "server/service.h"
+#include "text/codec.h"
+
+namespace banyan::server::openai {
+
+// The chat template over `messages`, encoded. 400 when the template does not allow them.
+Result<std::vector<TokenId>> EncodeChat(const text::Codec& codec,
+                                        std::span<const text::Message> messages);
+
+// All but its id and stream. 400 context_length_exceeded when it can never run.
+Result<scheduler::Request> MakeRequest(Service& service, const ServedModel& model,
+                                       const ChatRequest& chat);
+
+}  // namespace banyan::server::openai

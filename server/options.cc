@@ -1,0 +1,252 @@
+#include "server/options.h"
+
+#include <sched.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "base/limits.h"
+#include "server/quantity.h"
+
+namespace banyan::server {
+namespace {
+
+constexpr std::int64_t kMinKvMemory = 1 << 10;
+constexpr std::int64_t kMaxKvMemory = std::int64_t{16} << 40;
+constexpr std::int64_t kMaxThreads = 256;
+constexpr std::int64_t kMaxBatchTokens = 1 << 16;
+constexpr std::int64_t kMaxRunning = 4096;
+constexpr std::int64_t kMaxQueue = 1'000'000;
+constexpr std::int64_t kMaxDrainMs = 24 * 3'600'000;
+
+constexpr std::string_view kExamples =
+    "Every option can also be given as an environment variable (BANYAN_KV_MEMORY=4GiB) or as a "
+    "line\n"
+    "of the --config file (kv-memory = \"4GiB\"). The command line wins over the file, the file "
+    "over\n"
+    "the environment.\n"
+    "\n"
+    "Examples:\n"
+    "  banyan serve --model SmolLM2-135M-Instruct.Q4_1.gguf\n"
+    "  banyan serve --model model.gguf --host 0.0.0.0 --port 80 --kv-memory 8GiB --threads 8\n"
+    "  banyan serve --model null --port 0          # no weights: tests the serving path alone\n"
+    "\n"
+    "  curl http://127.0.0.1:8080/v1/chat/completions -H 'Content-Type: application/json' \\\n"
+    "    -d '{\"messages\":[{\"role\":\"user\",\"content\":\"Hello\"}],\"stream\":true}'\n"
+    "\n"
+    "SIGTERM or SIGINT: finishes what runs, at most --drain-timeout, and exits with 0. A second\n"
+    "signal ends it at once.";
+
+// Accepts what `parse` accepts, between the bounds; the message becomes "--name: message".
+template <class ParseFunction>
+CLI::Validator Between(ParseFunction parse, std::int64_t low, std::int64_t high,
+                       std::string low_text, std::string high_text) {
+  auto check = [=](const std::string& text) -> std::string {
+    const auto value = parse(text);
+    if (!value.ok()) return std::string(value.status().message());
+    if (*value < low) return absl::StrCat(text, " is under the least value, ", low_text);
+    if (*value > high) return absl::StrCat(text, " is over the greatest value, ", high_text);
+    return "";
+  };
+  return CLI::Validator(check, "");
+}
+
+CLI::Validator Integers(std::int64_t low, std::int64_t high) {
+  return Between(ParseInteger, low, high, absl::StrCat(low), absl::StrCat(high));
+}
+
+CLI::Validator Bytes(std::int64_t low, std::int64_t high) {
+  return Between(ParseBytes, low, high, FormatBytes(low), FormatBytes(high));
+}
+
+CLI::Validator Durations(std::int64_t low_ms, std::int64_t high_ms) {
+  auto parse = [](std::string_view text) -> absl::StatusOr<std::int64_t> {
+    const auto duration = ParseDuration(text);
+    if (!duration.ok()) return duration.status();
+    return duration->count();
+  };
+  return Between(parse, low_ms, high_ms, absl::StrCat(low_ms, "ms"), absl::StrCat(high_ms, "ms"));
+}
+
+// One of `accepted`; of `known`, those that are not accepted are refused as not there yet.
+CLI::Validator OneOf(std::vector<std::string> accepted, std::vector<std::string> known) {
+  auto check = [=](const std::string& text) -> std::string {
+    if (std::find(accepted.begin(), accepted.end(), text) != accepted.end()) return "";
+    std::string allowed;
+    for (const std::string& value : accepted) {
+      absl::StrAppend(&allowed, allowed.empty() ? "" : " or ", value);
+    }
+    const bool is_known = std::find(known.begin(), known.end(), text) != known.end();
+    return absl::StrCat("'", text, is_known ? "' is not supported yet" : "' is not known", " (use ",
+                        allowed, ")");
+  };
+  return CLI::Validator(check, "");
+}
+
+std::string EnvironmentName(std::string_view option) {
+  std::string name = absl::StrReplaceAll(std::string(option), {{"-", "_"}});
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return "BANYAN_" + name;
+}
+
+// The options as typed; each was validated by CLI11 before it is read.
+struct Typed {
+  std::string model, host = "127.0.0.1", port = "8080", kv_memory = "1GiB", page_size = "16",
+                     kv_dtype = "f16", backend = "cpu", threads, max_batch_tokens = "256",
+                     max_running = "64", max_queue = "256", served_model_name,
+                     drain_timeout = "30s", log_format = "text";
+};
+
+void Declare(CLI::App& app, Typed& typed) {
+  auto option = [&app](std::string name, std::string& target, std::string help, std::string type,
+                       std::string default_text) {
+    return app.add_option("--" + name, target, std::move(help))
+        ->envname(EnvironmentName(name))
+        ->type_name(std::move(type))
+        ->default_str(std::move(default_text));
+  };
+  option("model", typed.model, "a GGUF file, or null for a model without weights", "FILE|null", "")
+      ->required();
+  option("served-model-name", typed.served_model_name,
+         "the model's name in the API (default: the file's name without its ending, or null)",
+         "NAME", "");
+  option("host", typed.host, "address to listen on; 0.0.0.0 for all", "ADDRESS", typed.host);
+  option("port", typed.port, "TCP port, 0..65535; 0 picks a free one, which is printed", "PORT",
+         typed.port)
+      ->check(Integers(0, 65535));
+  option("kv-memory", typed.kv_memory, "memory for KV pages, 1KiB..16TiB (B, KiB, MiB, GiB, TiB)",
+         "SIZE", typed.kv_memory)
+      ->check(Bytes(kMinKvMemory, kMaxKvMemory));
+  option("page-size", typed.page_size, "tokens per KV page, 1..256", "N", typed.page_size)
+      ->check(Integers(kMinPageSize, kMaxPageSize));
+  option("kv-dtype", typed.kv_dtype, "type of the KV pages: f16", "TYPE", typed.kv_dtype)
+      ->check(OneOf({"f16"}, {"f32", "bf16", "fp8", "q8_0"}));
+  option("backend", typed.backend, "what computes: cpu", "BACKEND", typed.backend)
+      ->check(OneOf({"cpu"}, {"cuda"}));
+  option("threads", typed.threads,
+         "compute threads, 1..256 (default: the processors this process may use)", "N", "")
+      ->check(Integers(1, kMaxThreads));
+  option("max-batch-tokens", typed.max_batch_tokens,
+         "most tokens computed in one step, 2..65536, over --max-running; a longer prompt is "
+         "computed in chunks",
+         "N", typed.max_batch_tokens)
+      ->check(Integers(2, kMaxBatchTokens));
+  option("max-running", typed.max_running, "most requests running at once, 1..4096", "N",
+         typed.max_running)
+      ->check(Integers(1, kMaxRunning));
+  option("max-queue", typed.max_queue,
+         "most requests waiting to run, 1..1000000; one more is answered 429", "N", typed.max_queue)
+      ->check(Integers(1, kMaxQueue));
+  option("drain-timeout", typed.drain_timeout,
+         "how long running requests may take to finish after SIGTERM, 0..24h (ms, s, m, h)", "TIME",
+         typed.drain_timeout)
+      ->check(Durations(0, kMaxDrainMs));
+  option("log-format", typed.log_format, "log lines on stderr: text or json", "FORMAT",
+         typed.log_format)
+      ->check(OneOf({"text", "json"}, {}));
+  app.set_config("--config", "", "a TOML file with any of these options")
+      ->envname("BANYAN_CONFIG")
+      ->type_name("FILE");
+  app.allow_config_extras(CLI::config_extras_mode::error);
+}
+
+// `typed` was validated, so that no parse fails.
+ServeOptions Convert(const Typed& typed) {
+  ServeOptions options;
+  options.model = typed.model;
+  options.served_model_name = typed.served_model_name;
+  if (options.served_model_name.empty()) {
+    options.served_model_name =
+        options.is_null_model() ? "null" : std::filesystem::path(typed.model).stem().string();
+  }
+  options.host = typed.host;
+  options.port = static_cast<std::uint16_t>(*ParseInteger(typed.port));
+  options.kv_memory = *ParseBytes(typed.kv_memory);
+  options.page_size = static_cast<std::int32_t>(*ParseInteger(typed.page_size));
+  const std::int32_t processors = UsableProcessors();
+  options.threads = typed.threads.empty()
+                        ? static_cast<std::int32_t>(std::min<std::int64_t>(processors, kMaxThreads))
+                        : static_cast<std::int32_t>(*ParseInteger(typed.threads));
+  options.io_threads = std::clamp(processors / 4, 2, 8);
+  options.max_batch_tokens = static_cast<std::int32_t>(*ParseInteger(typed.max_batch_tokens));
+  options.max_running = static_cast<std::int32_t>(*ParseInteger(typed.max_running));
+  options.max_queue = *ParseInteger(typed.max_queue);
+  options.drain_timeout = *ParseDuration(typed.drain_timeout);
+  options.log_format = typed.log_format == "json" ? LogFormat::kJson : LogFormat::kText;
+  return options;
+}
+
+Exit Refused(std::string_view reason) {
+  std::string line = absl::StrCat("banyan: ", std::string(reason));
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  return Exit{1, line};
+}
+
+std::variant<ServeOptions, Exit> ParseServe(std::span<const char* const> arguments) {
+  CLI::App app("Serves a model over the OpenAI API.", "banyan serve");
+  app.footer(std::string(kExamples));
+  app.get_formatter()->column_width(34);
+  Typed typed;
+  Declare(app, typed);
+  try {
+    app.parse(static_cast<int>(arguments.size()), arguments.data());
+  } catch (const CLI::CallForHelp&) {
+    return Exit{0, app.help()};
+  } catch (const CLI::Error& error) {
+    return Refused(error.what());
+  }
+  if (typed.model.empty()) return Refused("--model: a path or null is needed, not an empty text");
+  ServeOptions options = Convert(typed);
+  if (options.max_batch_tokens <= options.max_running) {
+    return Refused(absl::StrCat("--max-batch-tokens: ", options.max_batch_tokens,
+                                " must be over --max-running, which is ", options.max_running));
+  }
+  return options;
+}
+
+}  // namespace
+
+std::int32_t UsableProcessors() {
+  // The kernel refuses a mask that is smaller than its own, so grow until it fits.
+  for (int size = 1024; size <= 1 << 16; size *= 2) {
+    cpu_set_t* mask = CPU_ALLOC(size);
+    const std::size_t bytes = CPU_ALLOC_SIZE(size);
+    const bool known = mask != nullptr && sched_getaffinity(0, bytes, mask) == 0;
+    const int count = known ? CPU_COUNT_S(bytes, mask) : 0;
+    CPU_FREE(mask);
+    if (known) return std::max(count, 1);
+  }
+  return 1;
+}
+
+std::variant<ServeOptions, Exit> ParseCommandLine(std::span<const char* const> arguments) {
+  const std::string_view verb = arguments.size() > 1 ? arguments[1] : "";
+  if (verb == "serve") return ParseServe(arguments.subspan(1));
+  if (!verb.empty() && !verb.starts_with('-')) {
+    return Refused(absl::StrCat("'", std::string(verb), "' is no command (see banyan --help)"));
+  }
+  CLI::App app("An LLM server whose heart is a radix tree of token prefixes.", "banyan");
+  app.set_version_flag("--version", "banyan " BANYAN_VERSION);
+  app.add_subcommand("serve", "serve a model over the OpenAI API (banyan serve --help)");
+  app.require_subcommand(1);
+  try {
+    app.parse(static_cast<int>(arguments.size()), arguments.data());
+  } catch (const CLI::CallForHelp&) {
+    return Exit{0, app.help()};
+  } catch (const CLI::CallForVersion& version) {
+    return Exit{0, std::string(version.what()) + "\n"};
+  } catch (const CLI::Error& error) {
+    return Refused(absl::StrCat(error.what(), " (see banyan --help)"));
+  }
+  return Refused("the command comes first: banyan serve --model FILE");
+}
+
+}  // namespace banyan::server

@@ -1,0 +1,46 @@
+// The command line of `banyan`: one source for options, their environment variables (BANYAN_<NAME>)
+// and the configuration file. Nothing else in the process reads argv or the environment.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <variant>
+
+namespace banyan::server {
+
+enum class LogFormat : std::uint8_t { kText, kJson };
+
+struct ServeOptions {
+  std::string model;  // a path, or "null"
+  std::string served_model_name;
+  std::string host = "127.0.0.1";
+  std::uint16_t port = 8080;                       // 0: a free one
+  std::int64_t kv_memory = std::int64_t{1} << 30;  // bytes
+  std::int32_t page_size = 16;                     // tokens
+  std::int32_t threads = 1;                        // compute threads
+  std::int32_t io_threads = 2;                     // follows from the machine
+  std::int32_t max_batch_tokens = 256;             // > max_running
+  std::int32_t max_running = 64;
+  std::int64_t max_queue = 256;
+  std::chrono::milliseconds drain_timeout{30'000};
+  LogFormat log_format = LogFormat::kText;
+
+  bool is_null_model() const { return model == "null"; }
+};
+
+// The process ends at once: after --help and --version (code 0, `text` on stdout), or because a
+// value was refused (code 1, `text` is one line for stderr).
+struct Exit {
+  int code = 0;
+  std::string text;
+};
+
+// `arguments` are argv with the program's name. Every value is checked: what is returned is usable.
+std::variant<ServeOptions, Exit> ParseCommandLine(std::span<const char* const> arguments);
+
+// Processors that this process may run on, by its affinity mask; at least 1.
+std::int32_t UsableProcessors();
+
+}  // namespace banyan::server

@@ -1,0 +1,185 @@
+#include "server/serve.h"
+
+#include <algorithm>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "http/server.h"
+#include "server/engine.h"
+#include "server/loading.h"
+#include "server/logging.h"
+#include "server/metrics.h"
+#include "server/openai/routes.h"
+#include "server/service.h"
+
+namespace banyan::server {
+namespace {
+
+namespace asio = boost::asio;
+
+// One line on stderr, whatever the reason says.
+int Fail(absl::string_view reason) {
+  std::string line = absl::StrCat("banyan: ", reason);
+  std::replace_if(
+      line.begin(), line.end(), [](unsigned char c) { return c < ' '; }, ' ');
+  std::fprintf(stderr, "%s\n", line.c_str());
+  return 1;
+}
+
+void Say(const std::string& line) {
+  std::printf("%s\n", line.c_str());
+  std::fflush(stdout);
+}
+
+std::string Url(const std::string& host, std::uint16_t port) {
+  const bool ipv6 = host.find(':') != std::string::npos;
+  return absl::StrCat("http://", ipv6 ? "[" : "", host, ipv6 ? "]" : "", ":", port);
+}
+
+http::Options HttpOptions(const ServeOptions& options) {
+  http::Options out;
+  out.host = options.host;
+  out.port = options.port;
+  out.io_threads = options.io_threads;
+  return out;
+}
+
+EngineOptions EngineOptionsOf(const ServeOptions& options, const model::Model& model) {
+  EngineOptions out;
+  out.cache.page_size = options.page_size;
+  out.cache.pages = model.pages();
+  out.scheduling.max_batch_tokens = options.max_batch_tokens;
+  out.scheduling.max_running = options.max_running;
+  out.scheduling.context_length = model.facts().context_length;
+  out.max_queue = static_cast<std::size_t>(options.max_queue);
+  return out;
+}
+
+// The signals that end the server. After the first one they have their usual effect again, so that
+// a second one ends the process at once.
+class Signals {
+ public:
+  Signals() : set_(context_, SIGTERM, SIGINT) {
+    set_.async_wait([this](const boost::system::error_code& error, int) {
+      if (error) return;
+      arrived_ = true;
+      set_.clear();
+    });
+  }
+
+  // Runs `work` on a thread of its own; true when it ended before a signal came. If not, the
+  // thread still runs and the process must end without it.
+  bool RunUnlessSignalled(const std::function<void()>& work) {
+    bool done = false;
+    std::thread thread([&] {
+      work();
+      asio::post(context_, [&done] { done = true; });
+    });
+    while (!done && !arrived_) context_.run_one();
+    if (!done) {
+      thread.detach();
+      return false;
+    }
+    thread.join();
+    return true;
+  }
+
+  void Wait() {
+    while (!arrived_) context_.run_one();
+  }
+
+ private:
+  asio::io_context context_{1};
+  asio::signal_set set_;
+  bool arrived_ = false;
+};
+
+void LogReady(const ServeOptions& options, const ServedModel& model, std::size_t page_bytes,
+              Tick loading) {
+  Log(Severity::kInfo, "ready",
+      {{"version", BANYAN_VERSION},
+       {"model", options.served_model_name},
+       {"architecture", model.facts.architecture},
+       {"parameters", model.facts.parameters},
+       {"weight_bytes", model.facts.weight_bytes},
+       {"context_length", model.facts.context_length},
+       {"pages", model.cache.pages},
+       {"page_size", model.cache.page_size},
+       {"kv_bytes", static_cast<std::int64_t>(page_bytes) * model.cache.pages},
+       {"threads", options.threads},
+       {"load_seconds", Seconds(loading)}});
+}
+
+// From a loaded model to the end.
+void ServeModel(const ServeOptions& options, LoadedModel loaded, http::Server& server,
+                Service& service, Signals& signals, Tick load_started) {
+  const EngineOptions engine_options = EngineOptionsOf(options, *loaded.model);
+  ServedModel model;
+  model.facts = loaded.model->facts();
+  model.codec = std::move(loaded.codec);
+  model.cache = engine_options.cache;
+  model.scheduling = engine_options.scheduling;
+  const std::size_t page_bytes = loaded.model->page_bytes();
+  Engine engine(std::move(loaded.model), engine_options, service.clock(), service.metrics());
+  model.inbox = &engine.inbox();
+  engine.Start();
+  service.Publish(model);
+  LogReady(options, model, page_bytes, service.clock().Now() - load_started);
+  Say(absl::StrCat("banyan: ready on ", Url(options.host, server.port()), " (model ",
+                   options.served_model_name, ", ", model.cache.pages, " pages of ",
+                   model.cache.page_size, " tokens)"));
+
+  signals.Wait();
+  service.Drain();
+  server.StopAccepting();
+  engine.inbox().Close();
+  Log(Severity::kInfo, "draining",
+      {{"connections", server.connections()},
+       {"timeout_seconds", std::chrono::duration<double>(options.drain_timeout).count()}});
+  server.Stop(options.drain_timeout);
+  // The engine's streams go before the server, on whose I/O threads they wake coroutines.
+  engine.Stop();
+  Log(Severity::kInfo, "stopped", {});
+}
+
+}  // namespace
+
+int Serve(const ServeOptions& options) {
+  const SteadyClock clock;
+  const Tick started = clock.Now();
+  Metrics metrics(options.served_model_name);
+  Service service(options.served_model_name, clock, metrics);
+  Signals signals;
+
+  auto server = http::Server::Listen(HttpOptions(options), openai::Routes(service));
+  if (!server.ok()) return Fail(server.status().message());
+  const LogSession log(options.log_format);
+  (*server)->Start();
+  Say(absl::StrCat("banyan: listening on ", Url(options.host, (*server)->port()),
+                   ", loading the model"));
+
+  absl::StatusOr<LoadedModel> loaded = absl::UnknownError("not loaded");
+  if (!signals.RunUnlessSignalled([&] { loaded = LoadModel(options); })) {
+    std::_Exit(0);  // nothing runs that would have to be finished
+  }
+  if (!loaded.ok()) {
+    (*server)->Stop(std::chrono::milliseconds(0));
+    return Fail(absl::StrCat(options.model, ": ", loaded.status().message()));
+  }
+  ServeModel(options, *std::move(loaded), **server, service, signals, started);
+  return 0;
+}
+
+}  // namespace banyan::server

@@ -1,0 +1,75 @@
+// What the handlers of one server share: the loaded model's facts, the way to the engine, metrics.
+//
+// Thread safety: everything may be called by any thread once constructed; Publish and Drain are
+// called once each, by the thread that runs the server.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "base/ids.h"
+#include "model/model.h"
+#include "radix/prefix_cache.h"
+#include "scheduler/inbox.h"
+#include "scheduler/scheduler.h"
+#include "server/metrics.h"
+#include "server/retry_after.h"
+#include "text/codec.h"
+
+namespace banyan::server {
+
+enum class Phase : std::uint8_t { kLoading, kReady, kDraining };
+
+// What requests need to know of the model that answers them. Immutable, but for the inbox.
+struct ServedModel {
+  model::Facts facts;
+  std::unique_ptr<const text::Codec> codec;
+  radix::Options cache;
+  scheduler::Options scheduling;
+  scheduler::Inbox* inbox = nullptr;  // the engine's
+};
+
+class Service {
+ public:
+  // `clock` and `metrics` outlive the service.
+  Service(std::string model_name, const Clock& clock, Metrics& metrics);
+
+  // Loading is over: requests are taken. `model` outlives the service.
+  void Publish(const ServedModel& model);
+  // From now on requests are refused.
+  void Drain();
+
+  Phase phase() const { return phase_.load(); }
+  // Null unless the phase is kReady.
+  const ServedModel* model() const;
+
+  const std::string& model_name() const { return model_name_; }
+  const Clock& clock() const { return clock_; }
+  Metrics& metrics() { return metrics_; }
+  RetryAfter& retry_after() { return retry_after_; }
+  std::int64_t started_unix() const { return started_unix_; }  // seconds since 1970
+  std::int64_t NowUnix() const;
+
+  RequestId NextRequestId() { return RequestId{next_request_.fetch_add(1)}; }
+  // The id that clients and logs see: never the same in two processes.
+  std::string WireId(RequestId id) const;
+  // For requests that name none.
+  std::uint64_t RandomSeed();
+
+ private:
+  const std::string model_name_;
+  const Clock& clock_;
+  Metrics& metrics_;
+  const std::int64_t started_unix_;
+  const Tick started_;
+  const std::uint64_t process_tag_;
+  RetryAfter retry_after_;
+  std::atomic<Phase> phase_ = Phase::kLoading;
+  std::atomic<const ServedModel*> model_ = nullptr;
+  std::atomic<std::uint64_t> next_request_ = 1;
+};
+
+}  // namespace banyan::server

@@ -1,0 +1,36 @@
+// What the engine thread tells the metrics while it works.
+#pragma once
+
+#include "radix/prefix_cache.h"
+#include "scheduler/inbox.h"
+#include "scheduler/scheduler.h"
+#include "server/metrics.h"
+
+namespace banyan::server {
+
+// Belongs to the engine thread. `metrics` outlives it.
+class Telemetry final : public scheduler::Observer, public radix::Observer {
+ public:
+  explicit Telemetry(Metrics& metrics) : metrics_(metrics) {}
+
+  void OnAdmitted(const scheduler::Request& request, std::int64_t cached_tokens,
+                  Tick queued) override;
+  void OnFirstToken(const scheduler::Request& request, Tick since_submit) override;
+  void OnToken(const scheduler::Request& request, Tick since_last) override;
+  void OnFinished(const scheduler::Request& request, scheduler::FinishReason reason,
+                  const scheduler::Usage& usage, Tick since_submit) override;
+
+  void OnEvicted(Tick lifetime, Tick idle) override;
+  void OnReused(std::int32_t pages, Tick gap) override;
+
+  void OnStep(Tick forward);
+  // After every step, and when requests come or go.
+  void Publish(const scheduler::Stats& scheduler, const radix::Stats& cache, std::int64_t waiting);
+
+ private:
+  Metrics& metrics_;
+  scheduler::Stats last_scheduler_;  // what the counters show
+  radix::Stats last_cache_;
+};
+
+}  // namespace banyan::server

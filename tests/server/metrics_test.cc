@@ -1,0 +1,155 @@
+#include "server/metrics.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "server/logging.h"
+#include "server/request_record.h"
+#include "server/retry_after.h"
+#include "server/telemetry.h"
+
+namespace banyan::server {
+namespace {
+
+// As HasSubstr, but a failure does not print all metrics.
+::testing::AssertionResult Shows(const std::string& text, const std::string& line) {
+  if (text.find(line) != std::string::npos) return ::testing::AssertionSuccess();
+  const std::string name = line.substr(0, line.find_first_of(" {"));
+  const std::size_t there = text.find(name);
+  return ::testing::AssertionFailure()
+         << "not there: " << line
+         << "\nbut: " << (there == std::string::npos ? "nothing like it" : text.substr(there, 300));
+}
+
+TEST(Metrics, AreExposedUnderBothNames) {
+  Metrics metrics("smol \"2\"");
+  metrics.Add(Counter::kPromptTokens, 12);
+  metrics.Set(Gauge::kWaiting, 3);
+  metrics.Observe(Histogram::kTimeToFirstToken, 0.3);
+  metrics.SetCacheShape(16, 512);
+  const std::string text = metrics.Text();
+  EXPECT_TRUE(Shows(text, "\nbanyan_prompt_tokens_total 12\n"));
+  EXPECT_TRUE(Shows(text, "\nvllm:prompt_tokens_total{model_name=\"smol \\\"2\\\"\"} 12\n"));
+  EXPECT_TRUE(Shows(text, "\nbanyan_waiting_requests 3\n"));
+  EXPECT_TRUE(Shows(text, "\nvllm:num_requests_waiting{model_name=\"smol \\\"2\\\"\"} 3\n"));
+  EXPECT_TRUE(Shows(text, "banyan_time_to_first_token_seconds_bucket{le=\"0.25\"} 0\n"));
+  EXPECT_TRUE(Shows(text, "banyan_time_to_first_token_seconds_bucket{le=\"0.5\"} 1\n"));
+  EXPECT_TRUE(Shows(text, "vllm:time_to_first_token_seconds_count{model_name="));
+  EXPECT_TRUE(Shows(text, "block_size=\"16\""));
+  EXPECT_TRUE(Shows(text, "num_gpu_blocks=\"512\""));
+}
+
+TEST(Metrics, ShowWhatGatewaysReadFromTheStart) {
+  const std::string text = Metrics("m").Text();
+  for (const char* name :
+       {"vllm:num_requests_running", "vllm:num_requests_waiting", "vllm:kv_cache_usage_perc",
+        "vllm:prefix_cache_queries_total", "vllm:prefix_cache_hits_total",
+        "vllm:prompt_tokens_total", "vllm:generation_tokens_total",
+        "vllm:time_to_first_token_seconds_bucket", "vllm:inter_token_latency_seconds_bucket",
+        "vllm:e2e_request_latency_seconds_bucket",
+        "vllm:request_success_total{finished_reason=\"stop\",model_name=\"m\"}"}) {
+    EXPECT_TRUE(Shows(text, name));
+  }
+}
+
+TEST(Metrics, FollowTheTextFormatLineByLine) {
+  const std::regex line_form(
+      R"((# (HELP|TYPE) [a-z_:A-Z0-9]+ .+)|([a-zA-Z_:][a-zA-Z0-9_:]*(\{[^}]*\})? \S+))");
+  std::istringstream text(Metrics("m").Text());
+  std::set<std::string> typed;
+  for (std::string line; std::getline(text, line);) {
+    EXPECT_TRUE(std::regex_match(line, line_form)) << line;
+    if (line.starts_with("# TYPE ")) {
+      EXPECT_TRUE(typed.insert(line.substr(7, line.find(' ', 7) - 7)).second)
+          << "a family is there twice: " << line;
+    }
+  }
+  EXPECT_GT(typed.size(), 30U);
+}
+
+TEST(Telemetry, CountsHitAndMissTokensOncePerRequest) {
+  Metrics metrics("m");
+  Telemetry telemetry(metrics);
+  scheduler::Request request;
+  request.prompt.assign(10, 1);
+  telemetry.OnAdmitted(request, 0, Tick(0));
+  telemetry.OnAdmitted(request, 9, Tick(0));
+  const std::string text = metrics.Text();
+  EXPECT_TRUE(Shows(text, "\nbanyan_prompt_tokens_total 20\n"));
+  EXPECT_TRUE(Shows(text, "\nbanyan_cached_prompt_tokens_total 9\n"));
+  EXPECT_TRUE(Shows(text, "\nbanyan_missed_prompt_tokens_total 11\n"));
+  EXPECT_TRUE(Shows(text, "\nvllm:prefix_cache_queries_total{model_name=\"m\"} 20\n"));
+  EXPECT_TRUE(Shows(text, "\nvllm:prefix_cache_hits_total{model_name=\"m\"} 9\n"));
+}
+
+TEST(Telemetry, TurnsTotalsSinceStartIntoCounters) {
+  Metrics metrics("m");
+  Telemetry telemetry(metrics);
+  scheduler::Stats scheduler;
+  radix::Stats cache;
+  scheduler.steps = 5;
+  cache.evicted_pages = 2;
+  cache.pages[static_cast<int>(radix::PageState::kFree)] = 6;
+  cache.pages[static_cast<int>(radix::PageState::kTree)] = 2;
+  cache.pages[static_cast<int>(radix::PageState::kOpen)] = 2;
+  cache.evictable = 1;
+  telemetry.Publish(scheduler, cache, 4);
+  scheduler.steps = 7;
+  telemetry.Publish(scheduler, cache, 4);
+  telemetry.Publish(scheduler, cache, 4);
+  const std::string text = metrics.Text();
+  EXPECT_TRUE(Shows(text, "\nbanyan_steps_total 7\n"));
+  EXPECT_TRUE(Shows(text, "\nbanyan_kv_evicted_pages_total 2\n"));
+  EXPECT_TRUE(Shows(text, "banyan_kv_pages{state=\"free\"} 6\n"));
+  EXPECT_TRUE(Shows(text, "banyan_kv_pages{state=\"open\"} 2\n"));
+  EXPECT_TRUE(Shows(text, "banyan_kv_pages{state=\"tree\"} 2\n"));
+  EXPECT_TRUE(Shows(text, "\nbanyan_waiting_requests 4\n"));
+  EXPECT_TRUE(Shows(text, "\nbanyan_kv_usage_ratio 0.3"));
+}
+
+TEST(RequestRecord, IsAccountedByItsEnd) {
+  Metrics metrics("m");
+  RetryAfter retry_after;
+  scheduler::Usage usage;
+  usage.output_tokens = 5;
+  Account({"a", scheduler::FinishReason::kStop, usage}, metrics, retry_after);
+  Account({"b", scheduler::FinishReason::kCancelled, usage}, metrics, retry_after);
+  const std::string text = metrics.Text();
+  EXPECT_TRUE(Shows(text, "banyan_requests_total{finish_reason=\"stop\"} 1\n"));
+  EXPECT_TRUE(Shows(text, "banyan_requests_total{finish_reason=\"cancelled\"} 1\n"));
+  EXPECT_TRUE(Shows(text, "banyan_requests_total{finish_reason=\"length\"} 0\n"));
+  EXPECT_TRUE(Shows(text, "\nbanyan_generated_tokens_total 10\n"));
+  EXPECT_TRUE(Shows(text, "\nbanyan_end_to_end_seconds_count 1\n"))
+      << "a cancelled answer is no measure of latency";
+}
+
+TEST(RetryAfter, IsBetweenOneSecondAndOneMinute) {
+  RetryAfter retry_after;
+  EXPECT_EQ(retry_after.Seconds(0, 1), 1);
+  EXPECT_EQ(retry_after.Seconds(10, 2), 5) << "until it has learned, a request runs for a second";
+  EXPECT_EQ(retry_after.Seconds(60, 1), 60);
+  EXPECT_EQ(retry_after.Seconds(61, 1), 60);
+  EXPECT_EQ(retry_after.Seconds(1'000'000, 1), 60);
+  for (int i = 0; i < 200; ++i) retry_after.Observe(4);
+  EXPECT_EQ(retry_after.Seconds(3, 1), 12);
+}
+
+TEST(Logging, TextQuotesWhatWouldBreakALine) {
+  EXPECT_EQ(FormatLogLine(LogFormat::kText, "step failed",
+                          {{"step", 7}, {"reason", "out of\nmemory"}, {"id", "a-b_1"}, {"e", ""}}),
+            R"(step failed step=7 reason="out of\nmemory" id=a-b_1 e="")");
+}
+
+TEST(Logging, JsonHasTheFieldsAsMembers) {
+  EXPECT_EQ(FormatLogLine(LogFormat::kJson, "ready",
+                          {{"pages", std::int64_t{5}}, {"ok", true}, {"model", "a\"b"}}),
+            R"("event":"ready","pages":5,"ok":true,"model":"a\"b")");
+}
+
+}  // namespace
+}  // namespace banyan::server

@@ -1,0 +1,212 @@
+#include "server/options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "server/quantity.h"
+
+namespace banyan::server {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::variant<ServeOptions, Exit> Parse(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), "banyan");
+  return ParseCommandLine(arguments);
+}
+
+ServeOptions Accepted(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), {"serve", "--model", "null"});
+  auto parsed = Parse(std::move(arguments));
+  if (const auto* exit = std::get_if<Exit>(&parsed)) {
+    ADD_FAILURE() << exit->text;
+    return {};
+  }
+  return std::get<ServeOptions>(parsed);
+}
+
+std::string Refused(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), {"serve", "--model", "null"});
+  auto parsed = Parse(std::move(arguments));
+  const auto* exit = std::get_if<Exit>(&parsed);
+  if (exit == nullptr) return "accepted";
+  EXPECT_EQ(exit->code, 1);
+  EXPECT_THAT(exit->text, Not(HasSubstr("\n"))) << "one line";
+  return exit->text;
+}
+
+TEST(Options, DefaultsAreThoseOfTheHelp) {
+  const ServeOptions options = Accepted({});
+  EXPECT_EQ(options.host, "127.0.0.1");
+  EXPECT_EQ(options.port, 8080);
+  EXPECT_EQ(options.kv_memory, std::int64_t{1} << 30);
+  EXPECT_EQ(options.page_size, 16);
+  EXPECT_EQ(options.threads, UsableProcessors());
+  EXPECT_EQ(options.max_batch_tokens, 256);
+  EXPECT_EQ(options.max_running, 64);
+  EXPECT_EQ(options.max_queue, 256);
+  EXPECT_EQ(options.drain_timeout, std::chrono::seconds(30));
+  EXPECT_EQ(options.log_format, LogFormat::kText);
+  EXPECT_TRUE(options.is_null_model());
+  EXPECT_EQ(options.served_model_name, "null");
+}
+
+TEST(Options, AModelIsServedUnderTheStemOfItsFile) {
+  auto parsed = Parse({"serve", "--model", "/models/Smol-135M.Q4_1.gguf"});
+  EXPECT_EQ(std::get<ServeOptions>(parsed).served_model_name, "Smol-135M.Q4_1");
+  parsed = Parse({"serve", "--model", "a.gguf", "--served-model-name", "tiny"});
+  EXPECT_EQ(std::get<ServeOptions>(parsed).served_model_name, "tiny");
+}
+
+TEST(Options, AModelIsNeeded) {
+  auto parsed = Parse({"serve"});
+  ASSERT_TRUE(std::holds_alternative<Exit>(parsed));
+  EXPECT_EQ(std::get<Exit>(parsed).code, 1);
+  EXPECT_THAT(std::get<Exit>(parsed).text, HasSubstr("--model"));
+  EXPECT_THAT(Refused({"--model", ""}), HasSubstr("--model"));
+}
+
+struct Bound {
+  const char* option;
+  const char* at_low;
+  const char* below;
+  const char* at_high;
+  const char* above;
+};
+
+class OptionBounds : public ::testing::TestWithParam<Bound> {};
+
+TEST_P(OptionBounds, AreAcceptedAtAndRefusedBeyondByName) {
+  const Bound& bound = GetParam();
+  // Room for every bound of the two options that are checked against each other.
+  std::vector<const char*> base;
+  if (std::string(bound.option) == "--max-running") base = {"--max-batch-tokens", "65536"};
+  if (std::string(bound.option) == "--max-batch-tokens") base = {"--max-running", "1"};
+  auto with = [&](const char* value) {
+    std::vector<const char*> arguments = base;
+    arguments.insert(arguments.end(), {bound.option, value});
+    return arguments;
+  };
+  EXPECT_EQ(Refused(with(bound.at_low)), "accepted");
+  EXPECT_EQ(Refused(with(bound.at_high)), "accepted");
+  EXPECT_THAT(Refused(with(bound.below)), AllOf(HasSubstr(bound.option), HasSubstr(bound.below)));
+  EXPECT_THAT(Refused(with(bound.above)), AllOf(HasSubstr(bound.option), HasSubstr(bound.above)));
+  EXPECT_THAT(Refused(with("many")), AllOf(HasSubstr(bound.option), HasSubstr("many")));
+  EXPECT_THAT(Refused(with("99999999999999999999")), HasSubstr(bound.option));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, OptionBounds,
+    ::testing::Values(Bound{"--port", "0", "-1", "65535", "65536"},
+                      Bound{"--page-size", "1", "0", "256", "257"},
+                      Bound{"--kv-memory", "1KiB", "1023", "16TiB", "17592186044417"},
+                      Bound{"--threads", "1", "0", "256", "257"},
+                      Bound{"--max-batch-tokens", "2", "1", "65536", "65537"},
+                      Bound{"--max-running", "1", "0", "4096", "4097"},
+                      Bound{"--max-queue", "1", "0", "1000000", "1000001"},
+                      Bound{"--drain-timeout", "0s", "-1s", "24h", "86400001ms"}),
+    [](const auto& tested) {
+      std::string name;
+      for (char c : std::string(tested.param.option)) {
+        if (c != '-') name += c;
+      }
+      return name;
+    });
+
+TEST(Options, AStepMustHoldMoreTokensThanRequestsRun) {
+  EXPECT_THAT(Refused({"--max-running", "8", "--max-batch-tokens", "8"}),
+              AllOf(HasSubstr("--max-batch-tokens"), HasSubstr("--max-running")));
+  EXPECT_EQ(Refused({"--max-running", "8", "--max-batch-tokens", "9"}), "accepted");
+}
+
+TEST(Options, WhatIsNotThereYetIsRefusedByName) {
+  EXPECT_THAT(Refused({"--backend", "cuda"}),
+              AllOf(HasSubstr("--backend"), HasSubstr("'cuda' is not supported yet")));
+  EXPECT_THAT(Refused({"--kv-dtype", "fp8"}), HasSubstr("'fp8' is not supported yet"));
+  EXPECT_THAT(Refused({"--backend", "abacus"}), HasSubstr("'abacus' is not known"));
+  EXPECT_THAT(Refused({"--log-format", "xml"}), HasSubstr("text or json"));
+  EXPECT_THAT(Refused({"--api-keys", "file"}), HasSubstr("--api-keys"));
+  EXPECT_THAT(std::get<Exit>(Parse({"frobnicate"})).text, HasSubstr("frobnicate"));
+}
+
+TEST(Options, TheEnvironmentAndAFileSetThemToo) {
+  setenv("BANYAN_PORT", "81", 1);
+  setenv("BANYAN_MAX_QUEUE", "7", 1);
+  EXPECT_EQ(Accepted({}).port, 81);
+  EXPECT_EQ(Accepted({"--port", "82"}).port, 82) << "the command line wins";
+
+  const std::string path = ::testing::TempDir() + "/banyan_options_test.toml";
+  std::ofstream(path) << "port = 83\nkv-memory = \"3MiB\"\n";
+  const ServeOptions options = Accepted({"--config", path.c_str()});
+  EXPECT_EQ(options.port, 83) << "the file wins over the environment";
+  EXPECT_EQ(options.kv_memory, 3 << 20);
+  EXPECT_EQ(options.max_queue, 7);
+  EXPECT_EQ(Accepted({"--config", path.c_str(), "--port", "84"}).port, 84);
+
+  setenv("BANYAN_MAX_QUEUE", "0", 1);
+  EXPECT_NE(Refused({}), "accepted");
+  unsetenv("BANYAN_MAX_QUEUE");
+  unsetenv("BANYAN_PORT");
+
+  std::ofstream(path) << "prot = 83\n";
+  EXPECT_THAT(Refused({"--config", path.c_str()}), HasSubstr("prot"));
+  std::ofstream(path) << "port = 70000\n";
+  EXPECT_THAT(Refused({"--config", path.c_str()}), HasSubstr("70000"));
+  std::remove(path.c_str());
+  EXPECT_THAT(Refused({"--config", path.c_str()}), HasSubstr(path));
+}
+
+TEST(Options, HelpNamesEveryOptionWithItsDefaultAndVariable) {
+  const Exit exit = std::get<Exit>(Parse({"serve", "--help"}));
+  EXPECT_EQ(exit.code, 0);
+  for (const char* option :
+       {"--model", "--host", "--port", "--kv-memory", "--page-size", "--kv-dtype", "--backend",
+        "--threads", "--max-batch-tokens", "--max-running", "--max-queue", "--served-model-name",
+        "--drain-timeout", "--log-format", "--config", "BANYAN_KV_MEMORY", "1GiB", "SIGTERM"}) {
+    EXPECT_THAT(exit.text, HasSubstr(option));
+  }
+}
+
+TEST(Options, VersionIsPrinted) {
+  const Exit exit = std::get<Exit>(Parse({"--version"}));
+  EXPECT_EQ(exit.code, 0);
+  EXPECT_THAT(exit.text, ::testing::MatchesRegex("banyan [0-9]+\\.[0-9]+\\.[0-9]+\n"));
+}
+
+TEST(Quantity, BytesHaveBinaryUnits) {
+  EXPECT_EQ(*ParseBytes("17"), 17);
+  EXPECT_EQ(*ParseBytes("17B"), 17);
+  EXPECT_EQ(*ParseBytes("3KiB"), 3072);
+  EXPECT_EQ(*ParseBytes("2GiB"), std::int64_t{2} << 30);
+  EXPECT_EQ(*ParseBytes("8388607TiB"), std::int64_t{8388607} << 40);
+  for (const char* bad : {"", "GiB", "1 GiB", "1GB", "1.5GiB", "0x10", "+1", "1gib"}) {
+    EXPECT_EQ(ParseBytes(bad).status().code(), absl::StatusCode::kInvalidArgument) << bad;
+  }
+  EXPECT_EQ(ParseBytes("8388608TiB").status().code(), absl::StatusCode::kOutOfRange);
+}
+
+TEST(Quantity, DurationsAreSecondsUnlessTheySayOtherwise) {
+  EXPECT_EQ(ParseDuration("2")->count(), 2000);
+  EXPECT_EQ(ParseDuration("250ms")->count(), 250);
+  EXPECT_EQ(ParseDuration("3m")->count(), 180'000);
+  EXPECT_EQ(ParseDuration("1h")->count(), 3'600'000);
+  EXPECT_FALSE(ParseDuration("1d").ok());
+}
+
+TEST(Quantity, BytesAreWrittenAsTheyAreRead) {
+  for (const char* text : {"1B", "1023B", "1KiB", "1536KiB", "1GiB", "16TiB"}) {
+    EXPECT_EQ(FormatBytes(*ParseBytes(text)), text);
+  }
+}
+
+}  // namespace
+}  // namespace banyan::server
