@@ -8,6 +8,7 @@
 #include <boost/json/serialize.hpp>
 #include <memory>
 
+#include "absl/strings/str_format.h"
 #include "base/check.h"
 
 namespace banyan::server {
@@ -36,10 +37,16 @@ spdlog::level::level_enum Level(Severity severity) {
   return spdlog::level::err;
 }
 
+// As JSON has it; six digits are enough for a log.
+std::string JsonValue(const boost::json::value& value) {
+  if (value.is_double()) return absl::StrFormat("%.6g", value.get_double());
+  return boost::json::serialize(value);
+}
+
 // Bare where that can be read back, else quoted as in JSON: a value never breaks its line.
 std::string TextValue(const boost::json::value& value) {
   const boost::json::string* text = value.if_string();
-  if (text == nullptr) return boost::json::serialize(value);
+  if (text == nullptr) return JsonValue(value);
   const bool plain = !text->empty() && std::all_of(text->begin(), text->end(), [](unsigned char c) {
     return c > ' ' && c < 0x7f && c != '"' && c != '=' && c != '\\';
   });
@@ -83,7 +90,7 @@ std::string FormatLogLine(LogFormat format, std::string_view event, LogFields fi
   }
   std::string line = "\"event\":" + boost::json::serialize(boost::json::string(event));
   for (const auto& [key, value] : fields) {
-    line.append(",\"").append(key).append("\":").append(boost::json::serialize(value));
+    line.append(",\"").append(key).append("\":").append(JsonValue(value));
   }
   return line;
 }

@@ -122,6 +122,15 @@ void LogReady(const ServeOptions& options, const ServedModel& model, std::size_t
        {"load_seconds", Seconds(loading)}});
 }
 
+void SayReady(const ServeOptions& options, const ServedModel& model, std::uint16_t port) {
+  const std::string url = Url(options.host, port);
+  Say(absl::StrCat(
+      "banyan: ready on ", url, " (model ", options.served_model_name, ", ", model.cache.pages,
+      " pages of ", model.cache.page_size, " tokens)\n", "Try it:\n  curl ", url,
+      "/v1/chat/completions -H 'Content-Type: application/json' -d "
+      R"('{"messages":[{"role":"user","content":"What is the capital of France?"}]}')"));
+}
+
 // From a loaded model to the end.
 void ServeModel(const ServeOptions& options, LoadedModel loaded, http::Server& server,
                 Service& service, Signals& signals, Tick load_started) {
@@ -137,9 +146,7 @@ void ServeModel(const ServeOptions& options, LoadedModel loaded, http::Server& s
   engine.Start();
   service.Publish(model);
   LogReady(options, model, page_bytes, service.clock().Now() - load_started);
-  Say(absl::StrCat("banyan: ready on ", Url(options.host, server.port()), " (model ",
-                   options.served_model_name, ", ", model.cache.pages, " pages of ",
-                   model.cache.page_size, " tokens)"));
+  SayReady(options, model, server.port());
 
   signals.Wait();
   service.Drain();

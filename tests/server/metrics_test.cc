@@ -141,8 +141,13 @@ TEST(RetryAfter, IsBetweenOneSecondAndOneMinute) {
 
 TEST(Logging, TextQuotesWhatWouldBreakALine) {
   EXPECT_EQ(FormatLogLine(LogFormat::kText, "step failed",
-                          {{"step", 7}, {"reason", "out of\nmemory"}, {"id", "a-b_1"}, {"e", ""}}),
-            R"(step failed step=7 reason="out of\nmemory" id=a-b_1 e="")");
+                          {{"step", 7},
+                           {"reason", "out of\nmemory"},
+                           {"id", "a-b_1"},
+                           {"e", ""},
+                           {"ms", 34986.25},
+                           {"tiny", 0.03125}}),
+            R"(step failed step=7 reason="out of\nmemory" id=a-b_1 e="" ms=34986.2 tiny=0.03125)");
 }
 
 TEST(Logging, JsonHasTheFieldsAsMembers) {

@@ -20,6 +20,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 std::variant<ServeOptions, Exit> Parse(std::vector<const char*> arguments) {
+  unsetenv("BANYAN_MODEL");  // where the tests of other rooms find a model
   arguments.insert(arguments.begin(), "banyan");
   return ParseCommandLine(arguments);
 }
