@@ -117,7 +117,9 @@ async def speed_round(session, url, model, seed):
 
 async def speed(targets, rounds):
     rows = {name: [] for name in targets}
-    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=600)) as session:
+    # A connection per request: no keep-alive habit counts for or against anyone.
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=600),
+                                     connector=aiohttp.TCPConnector(force_close=True)) as session:
         for index in range(rounds + 1):
             for name, (url, model) in targets.items():
                 row = await speed_round(session, url, model, f"{os.getpid()}-{index}")
