@@ -56,6 +56,8 @@ Mapping::~Mapping() {
 }
 
 void Mapping::Release(std::span<const std::byte> bytes) const {
+  // Memory that is not the mapping's own would lose what it holds.
+  if (data_ == nullptr) return;
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto begin = reinterpret_cast<std::uintptr_t>(bytes.data());
   const std::uintptr_t first = (begin + page - 1) / page * page;

@@ -29,7 +29,7 @@ class Mapping {
   std::span<const std::byte> bytes() const { return {data_, size_}; }
 
   // Tells the system that `bytes`, a part of the mapping, will not be read again soon: whole
-  // memory pages within it stop being resident.
+  // memory pages within it stop being resident. Does nothing when there is no mapping.
   void Release(std::span<const std::byte> bytes) const;
 
  private:

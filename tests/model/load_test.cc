@@ -172,6 +172,15 @@ TEST(Load, TypesWithoutKernelsAreNamed) {
                 "not supported yet");
 }
 
+TEST(Load, BytesOfAnotherOwnerAreLeftAlone) {
+  const std::vector<std::byte> bytes = TinyLlama({}).Write();
+  const std::vector<std::byte> before = bytes;
+  auto file = Gguf::Parse(bytes);
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_TRUE(Model::Load(*std::move(file), {.kv_memory = 1 << 16}).ok());
+  EXPECT_TRUE(bytes == before) << "releasing tensors wiped them";
+}
+
 TEST(Load, OptionsOutOfRange) {
   const auto code = [](const Options& options) {
     return Model::Load(OpenBytes(TinyLlama({}).Write()), options).status().code();
