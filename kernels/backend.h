@@ -6,6 +6,8 @@
 // the number of rows, the run's borders, the page ids or the number of threads. Each reduction has
 // one fixed order; activations are quantized within a row; K and V are read back from pages.
 //
+// Memory: whatever allocates may throw std::bad_alloc, and leaves the backend usable.
+//
 // Shapes: activations are row-major [rows, cols] floats owned by the backend. `Input` is the form
 // in which MatMul reads activations (quantized for quantized weights).
 #pragma once

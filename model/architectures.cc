@@ -3,6 +3,7 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <system_error>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -53,6 +54,9 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Load(std::unique_ptr<File> file,
     return (*architecture)->load(*file, options);
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError("the model does not fit into memory");
+  } catch (const std::system_error& error) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the compute threads cannot be started: ", error.what()));
   }
 }
 

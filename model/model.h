@@ -66,7 +66,8 @@ class Model {
  public:
   // kUnimplemented names an architecture, tensor type or setting that is not known;
   // kInvalidArgument a tensor or key that is missing or has the wrong shape; kFailedPrecondition a
-  // machine without the instructions needed; kResourceExhausted a page pool that does not fit.
+  // machine without the instructions needed; kResourceExhausted weights, buffers,
+  // threads or a page pool that the machine cannot give.
   static absl::StatusOr<std::unique_ptr<Model>> Load(std::unique_ptr<File> file,
                                                      const Options& options);
 

@@ -70,6 +70,7 @@ class NullModel final : public Model {
       const absl::Status status = Run(batch.sequences[i], result.sequences[i]);
       if (!status.ok()) {
         result.failed = true;
+        result.sequences.assign(batch.sequences.size(), SequenceResult{});
         return status;
       }
     }

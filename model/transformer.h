@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <span>
 #include <utility>
 #include <vector>
@@ -56,10 +57,11 @@ class Transformer final : public Model {
     result.step = batch.step;
     result.failed = false;
     result.sequences.assign(batch.sequences.size(), SequenceResult{});
-    backend_->CopySlots(step_.copies());
-    if (step_.rows() > 0) network_.Forward(step_);
-    absl::Status status = Answer(batch, result);
-    result.failed = !status.ok();
+    absl::Status status = Run(batch, result);
+    if (status.ok()) return status;
+    result.failed = true;
+    result.sequences.assign(batch.sequences.size(),
+                            SequenceResult{});  // those before the fault too
     return status;
   }
 
@@ -117,6 +119,16 @@ class Transformer final : public Model {
     facts_.parameters = packer.parameters();
     facts_.weight_bytes = packer.bytes();
     facts_.kv_bytes_per_token = static_cast<std::int64_t>(page_bytes()) / limits_.page_size;
+  }
+
+  absl::Status Run(const Batch& batch, StepResult& result) {
+    try {
+      backend_->CopySlots(step_.copies());
+      if (step_.rows() > 0) network_.Forward(step_);
+      return Answer(batch, result);
+    } catch (const std::bad_alloc&) {
+      return absl::ResourceExhaustedError("no memory for the step");
+    }
   }
 
   // The logits that were asked for, group by group.

@@ -2,15 +2,12 @@
 
 #include <algorithm>
 
-#include "kernels/require.h"
-
 namespace banyan::kernels {
 
 std::byte* Arena::Allocate(std::size_t bytes) {
   const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
   if (chunks_.empty() || chunks_.back().size() - used_ < rounded) {
-    chunks_.push_back(Buffer::Map(std::max(rounded, kChunkBytes)));
-    Require(!chunks_.back().empty(), "no memory for the weights");
+    chunks_.push_back(Buffer::MapOrThrow(std::max(rounded, kChunkBytes)));
     used_ = 0;
   }
   std::byte* at = chunks_.back().as<std::byte>() + used_;

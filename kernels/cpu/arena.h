@@ -14,7 +14,7 @@ class Arena {
   static constexpr std::size_t kChunkBytes = std::size_t{32} << 20;
   static constexpr std::size_t kAlignment = 64;
 
-  // Zeroed, aligned to kAlignment; aborts when the system has no more memory.
+  // Zeroed, aligned to kAlignment; throws std::bad_alloc when the system has no more memory.
   std::byte* Allocate(std::size_t bytes);
 
  private:

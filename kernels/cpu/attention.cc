@@ -22,8 +22,7 @@ void Grow(Buffer& buffer, std::int64_t floats) {
   const auto bytes = static_cast<std::size_t>(floats) * sizeof(float);
   if (buffer.size() >= bytes) return;
   buffer = Buffer();
-  buffer = Buffer::Map(bytes);
-  Require(!buffer.empty(), "no memory for attention's scratch");
+  buffer = Buffer::MapOrThrow(bytes);
 }
 
 }  // namespace

@@ -22,9 +22,7 @@ constexpr std::int64_t kParallelValues = 8192;
 std::int64_t RoundUp(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
 
 Buffer MapFloats(std::int64_t count) {
-  Buffer buffer = Buffer::Map(static_cast<std::size_t>(count) * sizeof(float));
-  Require(!buffer.empty(), "no memory for activations");
-  return buffer;
+  return Buffer::MapOrThrow(static_cast<std::size_t>(count) * sizeof(float));
 }
 
 }  // namespace
@@ -129,9 +127,9 @@ CpuBackend::Input CpuBackend::MakeInput(std::int32_t max_rows, std::int32_t cols
   in.stride_ = RoundUp(cols, 16);
   in.floats_ = MapFloats(max_rows * in.stride_);
   if (cols % kQuantBlock == 0) {
-    in.blocks_ = Buffer::Map(static_cast<std::size_t>(max_rows) *
-                             static_cast<std::size_t>(cols / kQuantBlock) * sizeof(QuantBlock));
-    Require(!in.blocks_.empty(), "no memory for activations");
+    in.blocks_ =
+        Buffer::MapOrThrow(static_cast<std::size_t>(max_rows) *
+                           static_cast<std::size_t>(cols / kQuantBlock) * sizeof(QuantBlock));
   }
   return in;
 }

@@ -89,7 +89,8 @@ class CpuBackend {
     std::int64_t stride_ = 0;
   };
 
-  // `threads` compute threads, 1..kMaxThreads, the caller's among them.
+  // `threads` compute threads, 1..kMaxThreads, the caller's among them. Throws std::system_error
+  // when the system refuses them.
   static std::unique_ptr<CpuBackend> Create(std::int32_t threads);
   ~CpuBackend();
   CpuBackend(const CpuBackend&) = delete;

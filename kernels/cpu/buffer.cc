@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <new>
 #include <utility>
 
 namespace banyan::kernels {
@@ -15,6 +16,12 @@ Buffer Buffer::Map(std::size_t bytes) {
   madvise(data, bytes, MADV_HUGEPAGE);  // advice only: a refusal changes nothing but speed
   buffer.data_ = data;
   buffer.size_ = bytes;
+  return buffer;
+}
+
+Buffer Buffer::MapOrThrow(std::size_t bytes) {
+  Buffer buffer = Map(bytes);
+  if (buffer.empty() && bytes > 0) throw std::bad_alloc();
   return buffer;
 }
 

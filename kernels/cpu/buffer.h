@@ -11,6 +11,8 @@ class Buffer {
   Buffer() = default;
   // Asks for huge pages where they are to be had. Empty when the system refuses, or for 0 bytes.
   static Buffer Map(std::size_t bytes);
+  // The same, but throws std::bad_alloc where the system refuses.
+  static Buffer MapOrThrow(std::size_t bytes);
 
   Buffer(Buffer&& other) noexcept;
   Buffer& operator=(Buffer&& other) noexcept;

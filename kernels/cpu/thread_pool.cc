@@ -27,10 +27,17 @@ ThreadPool::ThreadPool(std::int32_t threads)
     : claimed_(static_cast<std::size_t>(threads < 1 ? 0 : threads)) {
   Require(threads >= 1, "a pool has at least the caller's thread");
   workers_.reserve(static_cast<std::size_t>(threads) - 1);
-  for (std::int32_t t = 1; t < threads; ++t) workers_.emplace_back([this, t] { Work(t); });
+  try {
+    for (std::int32_t t = 1; t < threads; ++t) workers_.emplace_back([this, t] { Work(t); });
+  } catch (...) {  // the system gives no more threads
+    Stop();
+    throw;
+  }
 }
 
-ThreadPool::~ThreadPool() {
+ThreadPool::~ThreadPool() { Stop(); }
+
+void ThreadPool::Stop() {
   stopping_.store(true, std::memory_order_relaxed);
   run_.fetch_add(1, std::memory_order_release);
   run_.notify_all();

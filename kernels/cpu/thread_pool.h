@@ -27,7 +27,8 @@ constexpr Share ShareOf(std::int64_t n, std::int32_t t, std::int32_t threads) {
 
 class ThreadPool {
  public:
-  explicit ThreadPool(std::int32_t threads);  // at least 1, the caller's among them
+  // At least 1, the caller's among them. Throws std::system_error when the system refuses a thread.
+  explicit ThreadPool(std::int32_t threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -56,6 +57,7 @@ class ThreadPool {
   };
   void RunJob(const Job& job);
   void Work(std::int32_t part);
+  void Stop();  // and wait until all have stopped
 
   // True for the one caller that may run part `part` of run `run`.
   bool Claim(std::int32_t part, std::uint32_t run);

@@ -171,6 +171,27 @@ TEST(LlamaForward, NotANumberFailsTheStepAndTheModelStaysUsable) {
   }
 }
 
+TEST(LlamaForward, AFailedStepSampledNothing) {
+  TinyLlama llama({.type = DType::kF32});
+  const float infinity = std::numeric_limits<float>::infinity();
+  std::memcpy(llama.tensors.at("token_embd.weight").bytes.data(), &infinity, sizeof(infinity));
+  const auto model = Model::Load(OpenBytes(llama.Write()), {.kv_memory = 1 << 16});
+  ASSERT_TRUE(model.ok()) << model.status();
+  const std::vector<TokenId> tokens = {1, 0};  // the second's embedding is not finite
+  const std::vector<PageId> pages = {0, 1};
+  Batch batch;
+  for (std::size_t i = 0; i < 2; ++i) {
+    batch.sequences.push_back({.tokens = std::span(tokens).subspan(i, 1),
+                               .pages = std::span(pages).subspan(i, 1),
+                               .logits = Logits::kReturnAll});
+  }
+  StepResult result;
+  EXPECT_FALSE((*model)->Forward(batch, result).ok());
+  ASSERT_EQ(result.sequences.size(), 2);
+  EXPECT_EQ(result.sequences[0].token, -1);
+  EXPECT_TRUE(result.sequences[0].logits.empty());
+}
+
 TEST(LlamaForward, EmptyBatchesAndCopiesAlone) {
   const TinyLlama llama({});
   const auto model = Model::Load(OpenBytes(llama.Write()), {.page_size = 4, .kv_memory = 1 << 16});

@@ -16,8 +16,10 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-absl::Status ErrorOf(std::vector<std::byte> bytes) {
-  return Model::Load(OpenBytes(std::move(bytes)), {.kv_memory = 1 << 16}).status();
+absl::Status ErrorOf(std::vector<std::byte> bytes, std::int32_t max_batch_tokens = 256) {
+  return Model::Load(OpenBytes(std::move(bytes)),
+                     {.kv_memory = 1 << 16, .max_batch_tokens = max_batch_tokens})
+      .status();
 }
 
 template <typename... Parts>
@@ -28,7 +30,8 @@ void ExpectRefused(const absl::Status& status, StatusCode code, const Parts&... 
 
 // A tiny model whose keys are those of `settings` instead of its own.
 absl::Status WithSettings(const std::map<std::string, std::uint32_t>& integers,
-                          const std::function<void(GgufWriter&)>& more = {}) {
+                          const std::function<void(GgufWriter&)>& more = {},
+                          std::int32_t max_batch_tokens = 256) {
   std::map<std::string, std::uint32_t> keys = {
       {"block_count", 2},          {"context_length", 512},     {"embedding_length", 64},
       {"feed_forward_length", 96}, {"attention.head_count", 4}, {"attention.head_count_kv", 2}};
@@ -44,7 +47,7 @@ absl::Status WithSettings(const std::map<std::string, std::uint32_t>& integers,
     writer.Float32("llama.attention.layer_norm_rms_epsilon", 1e-5F);
   }
   TinyLlama({}).AddTensors(writer);
-  return ErrorOf(writer.Write());
+  return ErrorOf(writer.Write(), max_batch_tokens);
 }
 
 TEST(Load, TheLeastOfSettingsIsEnough) { EXPECT_TRUE(WithSettings({}).ok()) << WithSettings({}); }
@@ -190,6 +193,15 @@ TEST(Load, OptionsOutOfRange) {
   EXPECT_EQ(code({.kv_memory = -1}), StatusCode::kInvalidArgument);
   EXPECT_EQ(code({.max_batch_tokens = 0}), StatusCode::kInvalidArgument);
   EXPECT_EQ(code({.max_batch_tokens = 1}), StatusCode::kOk);
+}
+
+TEST(Load, WidthsThatNoMachineHasMemoryForAreAnError) {
+  // 256 GiB for the residual alone; a machine that promises them goes on to miss the tensors.
+  const absl::Status status =
+      WithSettings({{"embedding_length", 1 << 20}, {"attention.key_length", 16}}, {}, 65536);
+  EXPECT_TRUE(status.code() == StatusCode::kResourceExhausted ||
+              status.code() == StatusCode::kInvalidArgument)
+      << status;
 }
 
 TEST(Load, APoolThatCannotBeHadIsAnError) {
