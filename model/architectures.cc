@@ -5,9 +5,9 @@
 #include <string>
 #include <system_error>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "model/kv_pool.h"
+#include "model/quote.h"
 
 namespace banyan::model {
 namespace {
@@ -32,9 +32,8 @@ absl::StatusOr<const Architecture*> Find(const Metadata& metadata) {
   for (const Architecture& architecture : kArchitectures) {
     if (architecture.name == *name) return &architecture;
   }
-  return absl::UnimplementedError(absl::StrCat("the architecture '",
-                                               absl::CHexEscape({name->data(), name->size()}),
-                                               "' is not supported (supported: ", Known(), ")"));
+  return absl::UnimplementedError(absl::StrCat("the architecture ", Quote(*name),
+                                               " is not supported (supported: ", Known(), ")"));
 }
 
 }  // namespace

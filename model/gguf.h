@@ -33,7 +33,8 @@ namespace banyan::model {
 
 inline constexpr std::uint64_t kMaxGgufKeys = 65536;
 inline constexpr std::uint64_t kMaxGgufTensors = 65536;
-inline constexpr std::uint64_t kMaxGgufNameBytes = 65535;  // of a key or a tensor's name
+inline constexpr std::uint64_t kMaxGgufNameBytes = 65535;   // of a key or a tensor's name
+inline constexpr std::uint64_t kMaxGgufElements = 1 << 24;  // of an array; vocabularies have 2^19
 inline constexpr std::uint64_t kMinGgufAlignment = 8;
 inline constexpr std::uint64_t kDefaultGgufAlignment = 32;
 

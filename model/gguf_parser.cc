@@ -8,20 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "model/ggml_types.h"
+#include "model/quote.h"
 
 namespace banyan::model {
 namespace {
-
-// Names are foreign bytes: shown on one line and not at any length.
-std::string Quote(std::string_view name) {
-  constexpr std::size_t kShown = 80;
-  const std::string_view shown = name.substr(0, kShown);
-  return absl::StrCat("'", absl::CHexEscape({shown.data(), shown.size()}),
-                      name.size() > kShown ? "...'" : "'");
-}
 
 template <typename... Parts>
 absl::Status Wrong(const Parts&... parts) {
@@ -166,6 +158,11 @@ absl::Status GgufParser::ParseArray(std::string_view key, Gguf::Value& value) {
   if (value.type == GgufType::kArray) return WrongKey(key, "arrays of arrays are not supported");
   if (value.type != GgufType::kString && GgufTypeBytes(value.type) == 0) {
     return WrongKey(key, "unknown element type ", type);
+  }
+  // A file may have holes, so that its own size bounds nothing.
+  if (value.count > kMaxGgufElements) {
+    return WrongKey(key, "the array claims ", value.count, " elements; at most ", kMaxGgufElements,
+                    " are allowed");
   }
   return absl::OkStatus();
 }

@@ -3,19 +3,16 @@
 #include <array>
 #include <optional>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "model/ggml_types.h"
+#include "model/quote.h"
 
 namespace banyan::model {
 namespace {
 
-// Foreign bytes, on one line.
-std::string Quote(std::string_view name) {
-  return absl::StrCat("tensor '", absl::CHexEscape({name.data(), name.size()}), "'");
-}
+std::string Named(std::string_view name) { return absl::StrCat("tensor ", Quote(name)); }
 
 }  // namespace
 
@@ -26,10 +23,10 @@ TensorSet::TensorSet(const File& file) : file_(file) {
 absl::StatusOr<kernels::HostTensor> TensorSet::Take(std::string_view name, std::int64_t rows,
                                                     std::int64_t cols) {
   const auto it = tensors_.find(name);
-  if (it == tensors_.end()) return absl::InvalidArgumentError(Quote(name) + " is missing");
+  if (it == tensors_.end()) return absl::InvalidArgumentError(Named(name) + " is missing");
   const StoredTensor& tensor = *it->second.tensor;
   if (tensor.dims != std::array<std::int64_t, 4>{cols, rows, 1, 1}) {
-    return absl::InvalidArgumentError(absl::StrCat(Quote(name), " has the dimensions ",
+    return absl::InvalidArgumentError(absl::StrCat(Named(name), " has the dimensions ",
                                                    absl::StrJoin(tensor.dims, " x "),
                                                    " instead of ", cols, " x ", rows));
   }
@@ -37,7 +34,7 @@ absl::StatusOr<kernels::HostTensor> TensorSet::Take(std::string_view name, std::
     const std::optional<kernels::BlockShape> stored = FindStoredType(tensor.type);
     CHECK(stored.has_value());  // the file was checked when it was opened
     return absl::UnimplementedError(absl::StrCat(
-        Quote(name), ": the type ", std::string(stored->name), " is not supported yet"));
+        Named(name), ": the type ", std::string(stored->name), " is not supported yet"));
   }
   it->second.taken = true;
   return kernels::HostTensor{.type = static_cast<kernels::DType>(tensor.type),
@@ -56,7 +53,7 @@ absl::Status TensorSet::CheckAllTaken(std::string_view architecture) const {
   for (const StoredTensor& tensor : file_.tensors()) {
     if (tensors_.at(tensor.name).taken) continue;
     return absl::UnimplementedError(
-        absl::StrCat(Quote(tensor.name), " is not used by Banyan's ", std::string(architecture),
+        absl::StrCat(Named(tensor.name), " is not used by Banyan's ", std::string(architecture),
                      " architecture: running without it would give wrong answers"));
   }
   return absl::OkStatus();

@@ -242,10 +242,17 @@ TEST(HostileGguf, ValuesThatDoNotFit) {
   strings.ArrayHeader("tokens", GgufType::kString, 3).PutString("a").PutString("b");
   ExpectRefused(strings, "'tokens'", "string 2 of 3");
 
-  for (const std::uint64_t count : {std::uint64_t{3}, UINT64_MAX, UINT64_MAX / 8 + 2}) {
+  for (const std::uint64_t count : {std::uint64_t{3}, kMaxGgufElements}) {
     GgufWriter numbers;
     numbers.ArrayHeader("numbers", GgufType::kUint64, count).Put(std::uint64_t{1});
     ExpectRefused(numbers, "'numbers'", "past the end");
+  }
+  for (const std::uint64_t count : {kMaxGgufElements + 1, UINT64_MAX / 8 + 2, UINT64_MAX}) {
+    for (const GgufType type : {GgufType::kUint64, GgufType::kString}) {
+      GgufWriter claim;
+      claim.ArrayHeader("claim", type, count).Put(std::uint64_t{0});
+      ExpectRefused(claim, "'claim'", "claims " + std::to_string(count));
+    }
   }
 }
 

@@ -129,6 +129,18 @@ TEST(Load, UnknownArchitectures) {
   ExpectRefused(ErrorOf(other.Write()), StatusCode::kUnimplemented, "'mamba\\n'", "llama");
 }
 
+TEST(Load, LongNamesAreCutInMessages) {
+  const std::string name(60000, '\x01');
+  GgufWriter architecture;
+  architecture.String("general.architecture", name);
+  TinyLlama tensor({});
+  tensor.tensors[name] = tensor.tensors.at("output_norm.weight");
+  for (const absl::Status& status : {ErrorOf(architecture.Write()), ErrorOf(tensor.Write())}) {
+    ExpectRefused(status, StatusCode::kUnimplemented, "...'");
+    EXPECT_LT(status.message().size(), 600);
+  }
+}
+
 TEST(Load, EveryTensorMustBeThere) {
   const TinyLlama whole({});
   for (const auto& [name, tensor] : whole.tensors) {
