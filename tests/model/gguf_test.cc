@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -360,6 +361,32 @@ TEST_F(GgufFile, IsReadFromAMapping) {
   const StoredTensor& tensor = (*file)->tensors()[0];
   (*file)->Release(tensor);
   EXPECT_EQ(tensor.data[0], std::byte{0});  // read again from the file
+}
+
+// Whether the memory page at `at` is in this process's memory (proc(5), pagemap).
+bool IsResident(const std::byte* at) {
+  const int map = ::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+  EXPECT_GE(map, 0);
+  std::uint64_t entry = 0;
+  const auto page =
+      reinterpret_cast<std::uintptr_t>(at) / static_cast<std::uintptr_t>(::getpagesize());
+  EXPECT_EQ(::pread(map, &entry, sizeof(entry), static_cast<off_t>(page * sizeof(entry))), 8);
+  ::close(map);
+  return entry >> 63 != 0;
+}
+
+TEST_F(GgufFile, ReleasedTensorsStopBeingResident) {
+  GgufWriter writer;
+  writer.Tensor("w", kF32, {1 << 18}, Zeros(std::size_t{1} << 20));
+  Write(writer.Write());
+  const auto file = File::Open(path_);
+  ASSERT_TRUE(file.ok()) << file.status();
+  const StoredTensor& tensor = (*file)->tensors()[0];
+  const std::byte* const middle = tensor.data.data() + tensor.data.size() / 2;
+  EXPECT_EQ(*middle, std::byte{0});
+  EXPECT_TRUE(IsResident(middle));
+  (*file)->Release(tensor);
+  EXPECT_FALSE(IsResident(middle));
 }
 
 TEST_F(GgufFile, ErrorsNameThePath) {

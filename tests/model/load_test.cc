@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <functional>
+#include <iterator>
 #include <limits>
 
 #include "model/model.h"
@@ -112,6 +114,9 @@ TEST(Load, WhatIsNotBuiltIsNamed) {
                 "rope.scale_linear");
   ExpectRefused(with([](auto& w) { w.Uint32("llama.attention.sliding_window", 4096); }), kNot,
                 "sliding_window");
+  ExpectRefused(with([](auto& w) { w.Float32("llama.attention.clamp_kqv", 8); }), kNot,
+                "clamp_kqv");
+  ExpectRefused(with([](auto& w) { w.Float32("llama.logit_scale", 0.5F); }), kNot, "logit_scale");
   ExpectRefused(with([](auto& w) { w.Uint32("split.count", 2); }), kNot, "split.count");
   const absl::Status harmless = with([](GgufWriter& writer) {
     writer.Uint32("llama.expert_count", 0);
@@ -214,6 +219,17 @@ TEST(Load, WidthsThatNoMachineHasMemoryForAreAnError) {
   EXPECT_TRUE(status.code() == StatusCode::kResourceExhausted ||
               status.code() == StatusCode::kInvalidArgument)
       << status;
+}
+
+TEST(Load, RunsOnAsManyThreadsAsAsked) {
+  const auto threads = [] {
+    const std::filesystem::directory_iterator tasks("/proc/self/task");
+    return std::distance(begin(tasks), end(tasks));
+  };
+  const auto before = threads();
+  const auto model = Model::Load(OpenBytes(TinyLlama({}).Write()), {.threads = 3});
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(threads(), before + 2);  // the caller's is the third
 }
 
 TEST(Load, APoolThatCannotBeHadIsAnError) {
