@@ -6,8 +6,8 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "base/quote.h"
 #include "model/kv_pool.h"
-#include "model/quote.h"
 
 namespace banyan::model {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/quote.h"
 #include "model/ggml_types.h"
-#include "model/quote.h"
 
 namespace banyan::model {
 namespace {

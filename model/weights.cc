@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/check.h"
+#include "base/quote.h"
 #include "model/ggml_types.h"
-#include "model/quote.h"
 
 namespace banyan::model {
 namespace {

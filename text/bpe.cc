@@ -7,8 +7,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/quote.h"
 #include "text/byte_alphabet.h"
-#include "text/quote.h"
 
 namespace banyan::text {
 namespace {

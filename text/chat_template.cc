@@ -5,7 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "text/quote.h"
+#include "base/quote.h"
 
 namespace banyan::text {
 namespace {

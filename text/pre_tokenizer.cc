@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "text/quote.h"
+#include "base/quote.h"
 
 namespace banyan::text {
 namespace {

@@ -2,9 +2,9 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/quote.h"
 #include "base/utf8.h"
 #include "text/byte_alphabet.h"
-#include "text/quote.h"
 
 namespace banyan::text {
 namespace {

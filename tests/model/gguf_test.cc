@@ -231,7 +231,7 @@ TEST(HostileGguf, NamesAtTheirBounds) {
 TEST(HostileGguf, NamesAreShownOnOneLine) {
   GgufWriter writer;
   writer.Uint32("a\nb\x01", 1).Uint32("a\nb\x01", 1);
-  ExpectRefused(writer, "'a\\nb\\x01'", "twice");
+  ExpectRefused(writer, "'a\\nb\\001'", "twice");
 }
 
 TEST(HostileGguf, ValuesThatDoNotFit) {

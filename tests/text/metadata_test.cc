@@ -69,15 +69,15 @@ TEST(TokenizerMetadata, UnknownKindsAreRefusedByName) {
     return [=](ToyMetadata& metadata) { metadata.values[key] = value; };
   };
   const auto unimplemented = absl::StatusCode::kUnimplemented;
-  ExpectRefused(unimplemented, "\"llama\"", set("tokenizer.ggml.model", std::string("llama")));
-  ExpectRefused(unimplemented, "\"qwen2\"", set("tokenizer.ggml.pre", std::string("qwen2")));
+  ExpectRefused(unimplemented, "'llama'", set("tokenizer.ggml.model", std::string("llama")));
+  ExpectRefused(unimplemented, "'qwen2'", set("tokenizer.ggml.pre", std::string("qwen2")));
   ExpectRefused(unimplemented, "tokenizer.ggml.add_bos_token",
                 set("tokenizer.ggml.add_bos_token", true));
   ExpectRefused(unimplemented, "tokenizer.ggml.add_eos_token",
                 set("tokenizer.ggml.add_eos_token", true));
   ExpectRefused(unimplemented, "tokenizer.ggml.add_space_prefix",
                 set("tokenizer.ggml.add_space_prefix", true));
-  ExpectRefused(unimplemented, "\"{{ bos_token }}\"",
+  ExpectRefused(unimplemented, "'{{ bos_token }}'",
                 set("tokenizer.chat_template", std::string("{{ bos_token }}")));
   ExpectRefused(unimplemented, "tokenizer.chat_template",
                 set("tokenizer.chat_template", std::string(kSmolTemplate) + " "));
@@ -98,7 +98,7 @@ TEST(TokenizerMetadata, WrongTokensAreRefused) {
     m.strings(kTokens).clear();
     m.integers(kTypes).clear();
   });
-  ExpectRefused(invalid, "tokens 65 and 66 are both \"A\"",
+  ExpectRefused(invalid, "tokens 65 and 66 are both 'A'",
                 [](ToyMetadata& m) { m.strings(kTokens)[66] = "A"; });
   ExpectRefused(invalid, "token 9 is empty", [](ToyMetadata& m) { m.strings(kTokens)[9] = ""; });
   ExpectRefused(invalid, "token 9 is not UTF-8",

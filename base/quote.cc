@@ -1,9 +1,9 @@
-#include "text/quote.h"
+#include "base/quote.h"
 
 #include "absl/strings/escaping.h"
 #include "base/utf8.h"
 
-namespace banyan::text {
+namespace banyan {
 
 std::string Quote(std::string_view text) {
   std::string_view shown = text.substr(0, kMaxQuotedBytes);
@@ -22,7 +22,7 @@ std::string Quote(std::string_view text) {
   std::string quoted = FirstInvalidUtf8(shown) == std::string_view::npos
                            ? absl::Utf8SafeCEscape(view)
                            : absl::CEscape(view);
-  return '"' + quoted + (cut ? "...\"" : "\"");
+  return '\'' + quoted + (cut ? "...'" : "'");
 }
 
-}  // namespace banyan::text
+}  // namespace banyan

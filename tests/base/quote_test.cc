@@ -1,0 +1,23 @@
+#include "base/quote.h"
+
+#include <string>
+
+#include "gtest/gtest.h"
+
+namespace banyan {
+namespace {
+
+TEST(Quote, IsOneLineAndBounded) {
+  EXPECT_EQ(Quote("a\n'b'"), "'a\\n\\'b\\''");
+  EXPECT_EQ(Quote(std::string(kMaxQuotedBytes, 'x')),
+            '\'' + std::string(kMaxQuotedBytes, 'x') + '\'');
+  EXPECT_EQ(Quote(std::string(kMaxQuotedBytes + 1, 'x')),
+            '\'' + std::string(kMaxQuotedBytes, 'x') + "...'");
+  // No character is cut in two.
+  EXPECT_EQ(Quote(std::string(kMaxQuotedBytes - 1, 'x') + "\u00e9"),
+            '\'' + std::string(kMaxQuotedBytes - 1, 'x') + "...'");
+  EXPECT_EQ(Quote("\xFF"), "'\\377'");
+}
+
+}  // namespace
+}  // namespace banyan
