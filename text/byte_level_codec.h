@@ -39,6 +39,7 @@ class ByteLevelCodec final : public Codec {
   std::string_view TokenBytes(TokenId token) const override { return vocabulary_->Bytes(token); }
   std::string_view TokenPiece(TokenId token) const override { return vocabulary_->Spelling(token); }
   std::int32_t vocabulary_size() const override { return vocabulary_->size(); }
+  std::size_t longest_token_bytes() const override { return vocabulary_->longest_bytes(); }
   std::span<const TokenId> end_tokens() const override { return end_tokens_; }
 
  private:

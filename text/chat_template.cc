@@ -10,6 +10,8 @@
 namespace banyan::text {
 namespace {
 
+constexpr std::array<std::string_view, 2> kChatMlTokens = {"<|im_start|>", "<|im_end|>"};
+
 // Appends to the last piece where the origin is the same.
 class PieceWriter {
  public:
@@ -32,6 +34,8 @@ class ChatMl final : public ChatTemplate {
   // `default_system` is what the model is told when the first message is of another role; nothing
   // when empty.
   explicit ChatMl(std::string_view default_system) : default_system_(default_system) {}
+
+  std::span<const std::string_view> control_tokens() const override { return kChatMlTokens; }
 
   absl::StatusOr<std::vector<Piece>> Render(std::span<const Message> messages) const override {
     PieceWriter out;

@@ -27,6 +27,9 @@ class ChatTemplate {
 
   virtual ~ChatTemplate() = default;
 
+  // The control tokens that its text relies on, as they are spelled.
+  virtual std::span<const std::string_view> control_tokens() const = 0;
+
   // `messages`, then the beginning of the assistant's answer. Neighbouring pieces differ in origin.
   virtual absl::StatusOr<std::vector<Piece>> Render(std::span<const Message> messages) const = 0;
 };

@@ -26,6 +26,7 @@ constexpr std::array<std::string_view, 12> kTokenIdKeys = {
     "tokenizer.ggml.fim_suf_token_id", "tokenizer.ggml.fim_mid_token_id",
 };
 constexpr std::string_view kEosKey = "tokenizer.ggml.eos_token_id";
+constexpr std::string_view kEotKey = "tokenizer.ggml.eot_token_id";
 
 // Switches that change what is encoded, each with the one setting that is implemented.
 constexpr std::array<std::string_view, 3> kSwitches = {"tokenizer.ggml.add_bos_token",
@@ -75,8 +76,9 @@ absl::Status CheckSwitches(const Metadata& metadata) {
   return absl::OkStatus();
 }
 
-// The end-of-sequence token, with all other token ids checked.
-absl::StatusOr<TokenId> ReadTokenIds(const Metadata& metadata, std::int32_t vocabulary_size) {
+// The tokens that end a text or a turn, with all other token ids checked.
+absl::StatusOr<std::vector<TokenId>> ReadTokenIds(const Metadata& metadata,
+                                                  std::int32_t vocabulary_size) {
   for (const std::string_view key : kTokenIdKeys) {
     if (!metadata.Has(key) && key != kEosKey) continue;
     const std::optional<std::int64_t> id = metadata.Integer(key);
@@ -86,10 +88,13 @@ absl::StatusOr<TokenId> ReadTokenIds(const Metadata& metadata, std::int32_t voca
           std::string(key), " = ", *id, " is outside the vocabulary of ", vocabulary_size));
     }
   }
-  return static_cast<TokenId>(*metadata.Integer(kEosKey));
+  std::vector<TokenId> ends = {static_cast<TokenId>(*metadata.Integer(kEosKey))};
+  if (const auto turn = metadata.Integer(kEotKey)) ends.push_back(static_cast<TokenId>(*turn));
+  return ends;
 }
 
-absl::StatusOr<std::unique_ptr<const ChatTemplate>> ReadTemplate(const Metadata& metadata) {
+absl::StatusOr<std::unique_ptr<const ChatTemplate>> ReadTemplate(const Metadata& metadata,
+                                                                 const Vocabulary& vocabulary) {
   constexpr std::string_view kKey = "tokenizer.chat_template";
   if (!metadata.Has(kKey)) {
     return absl::UnimplementedError(
@@ -99,7 +104,17 @@ absl::StatusOr<std::unique_ptr<const ChatTemplate>> ReadTemplate(const Metadata&
   }
   const auto text = RequireString(metadata, kKey);
   if (!text.ok()) return text.status();
-  return ChatTemplate::ForText(*text);
+  auto chat_template = ChatTemplate::ForText(*text);
+  if (!chat_template.ok()) return chat_template.status();
+  // Spelled out in plain characters they would not mean to the model what they mean to the
+  // template.
+  for (const std::string_view token : (*chat_template)->control_tokens()) {
+    if (vocabulary.Find(token, TokenType::kControl)) continue;
+    if (vocabulary.Find(token, TokenType::kUserDefined)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "tokenizer.ggml.tokens: the chat template needs the control token ", Quote(token)));
+  }
+  return chat_template;
 }
 
 absl::StatusOr<std::unique_ptr<const Codec>> ByteLevelFromMetadata(const Metadata& metadata) {
@@ -110,17 +125,17 @@ absl::StatusOr<std::unique_ptr<const Codec>> ByteLevelFromMetadata(const Metadat
   if (absl::Status status = CheckSwitches(metadata); !status.ok()) return status;
   auto vocabulary = ReadVocabulary(metadata);
   if (!vocabulary.ok()) return vocabulary.status();
-  const auto end_token = ReadTokenIds(metadata, (*vocabulary)->size());
-  if (!end_token.ok()) return end_token.status();
+  auto end_tokens = ReadTokenIds(metadata, (*vocabulary)->size());
+  if (!end_tokens.ok()) return end_tokens.status();
   const auto merges = RequireStrings(metadata, "tokenizer.ggml.merges");
   if (!merges.ok()) return merges.status();
-  auto chat_template = ReadTemplate(metadata);
+  auto chat_template = ReadTemplate(metadata, **vocabulary);
   if (!chat_template.ok()) return chat_template.status();
   return ByteLevelCodec::Create({.vocabulary = *std::move(vocabulary),
                                  .merges = *merges,
                                  .pre_tokenizer = *std::move(pre_tokenizer),
                                  .chat_template = *std::move(chat_template),
-                                 .end_tokens = {*end_token}});
+                                 .end_tokens = *std::move(end_tokens)});
 }
 
 struct Row {

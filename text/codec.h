@@ -74,6 +74,9 @@ class Codec {
   virtual std::string_view TokenPiece(TokenId token) const = 0;
 
   virtual std::int32_t vocabulary_size() const = 0;
+  // No token stands for more bytes of a text: one longer than n times this comes to over n tokens,
+  // which can be known before it is encoded. (Characters that the vocabulary lacks come to none.)
+  virtual std::size_t longest_token_bytes() const = 0;
   // Tokens that end an answer (end of text, end of turn); sorted.
   virtual std::span<const TokenId> end_tokens() const = 0;
 };

@@ -1,5 +1,7 @@
 #include "text/vocabulary.h"
 
+#include <algorithm>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/quote.h"
@@ -88,7 +90,11 @@ absl::StatusOr<Vocabulary> Vocabulary::Create(std::span<const std::string_view> 
     if (!type.ok()) return type.status();
     vocabulary.types_.push_back(*type);
     vocabulary.spellings_.Add(spellings[id]);
-    vocabulary.bytes_.Add(BytesOfToken(spellings[id], *type));
+    const std::string bytes = BytesOfToken(spellings[id], *type);
+    vocabulary.bytes_.Add(bytes);
+    // A control token has no bytes of its own, but covers its spelling.
+    const std::size_t covered = *type == TokenType::kControl ? spellings[id].size() : bytes.size();
+    vocabulary.longest_bytes_ = std::max(vocabulary.longest_bytes_, covered);
   }
   // Only now: the arena no longer grows, so views into it stay valid.
   vocabulary.ids_.reserve(spellings.size());

@@ -54,6 +54,8 @@ class Vocabulary {
   std::string_view Bytes(TokenId id) const { return bytes_.At(id); }
   std::string_view Spelling(TokenId id) const { return spellings_.At(id); }
 
+  std::size_t longest_bytes() const { return longest_bytes_; }  // of text that one token covers
+
   TokenType type(TokenId id) const { return types_[static_cast<std::size_t>(id)]; }  // id in range
   std::optional<TokenId> Find(std::string_view spelling) const;
   // The same, but only if it is of that type.
@@ -76,6 +78,7 @@ class Vocabulary {
     std::vector<std::size_t> ends_ = {0};  // string i is [ends_[i], ends_[i + 1])
   };
 
+  std::size_t longest_bytes_ = 0;
   std::vector<TokenType> types_;
   Arena spellings_;
   Arena bytes_;

@@ -166,6 +166,29 @@ TEST(TokenizerMetadata, EndTokensAreTheNamedOneAndTheWellKnownOnes) {
   EXPECT_THAT((*Codec::FromMetadata(metadata))->end_tokens(), ElementsAre(65, 259));
 }
 
+TEST(TokenizerMetadata, ATokenThatEndsATurnEndsTheAnswer) {
+  ToyMetadata metadata;
+  metadata.values["tokenizer.ggml.eot_token_id"] = std::int64_t{66};
+  EXPECT_THAT((*Codec::FromMetadata(metadata))->end_tokens(), ElementsAre(66, 256, 259, 260));
+}
+
+TEST(TokenizerMetadata, TheTemplatesControlTokensAreInTheVocabulary) {
+  const auto invalid = absl::StatusCode::kInvalidArgument;
+  ExpectRefused(invalid, "'<|im_start|>'", [](ToyMetadata& m) { m.strings(kTokens)[258] = "xx"; });
+  ExpectRefused(invalid, "'<|im_end|>'", [](ToyMetadata& m) { m.integers(kTypes)[259] = 1; });
+  ToyMetadata user_defined;
+  user_defined.integers(kTypes)[259] = 4;
+  EXPECT_TRUE(Codec::FromMetadata(user_defined).ok());
+}
+
+TEST(TokenizerMetadata, TheLongestTokenIsCountedInBytesOfText) {
+  ToyMetadata metadata;
+  EXPECT_EQ((*Codec::FromMetadata(metadata))->longest_token_bytes(), 13u);  // <|endoftext|>
+  metadata.strings(kTokens).push_back("\u0120\u0120twelve_bytes");  // the first two are spaces
+  metadata.integers(kTypes).push_back(1);
+  EXPECT_EQ((*Codec::FromMetadata(metadata))->longest_token_bytes(), 14u);
+}
+
 TEST(TokenizerMetadata, EachTypeHasItsBytes) {
   ToyMetadata metadata;
   const auto add = [&](const std::string& spelling, std::int64_t type) {

@@ -1,6 +1,7 @@
 // A small byte-level tokenizer as a model file would describe it, for tests to spoil key by key.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -26,7 +27,8 @@ class ToyMetadata final : public Metadata {
   using Value = std::variant<std::string, std::int64_t, bool, std::vector<std::string>,
                              std::vector<std::int64_t>>;
 
-  // Ids 0 to 255 are the bytes in order, then the results of `merges`, then `controls`.
+  // Ids 0 to 255 are the bytes in order, then the results of `merges`, then `controls`, then those
+  // of the template that are not among them.
   ToyMetadata(const std::vector<std::string>& merges, const std::vector<std::string>& controls) {
     std::vector<std::string> tokens;
     for (int byte = 0; byte < 256; ++byte) {
@@ -39,6 +41,9 @@ class ToyMetadata final : public Metadata {
     }
     std::vector<std::int64_t> types(tokens.size(), 1);
     tokens.insert(tokens.end(), controls.begin(), controls.end());
+    for (const char* needed : {"<|im_start|>", "<|im_end|>"}) {
+      if (std::ranges::find(controls, needed) == controls.end()) tokens.push_back(needed);
+    }
     types.resize(tokens.size(), 3);
     values["tokenizer.ggml.model"] = std::string("gpt2");
     values["tokenizer.ggml.pre"] = std::string("smollm");
