@@ -27,6 +27,18 @@ Branches::Match Branches::Find(NodeIndex root, std::span<const TokenId> tokens) 
   return match;
 }
 
+std::int64_t Branches::EvictablePages(const Match& match) const {
+  std::int64_t pages = 0;
+  // Above a pinned node everything is pinned.
+  for (NodeIndex at = match.node; at != kNoNode && nodes_[at].pins == 0; at = nodes_[at].parent) {
+    pages += EvictablePages(nodes_[at]);
+  }
+  if (match.next != kNoNode && nodes_[match.next].pins == 0) {
+    pages += (match.common + page_size_ - 1) / page_size_ - (nodes_[match.next].held ? 1 : 0);
+  }
+  return pages;
+}
+
 Branches::Step Branches::BestChild(NodeIndex parent, std::span<const TokenId> tokens) const {
   const Node& node = nodes_[parent];
   if (node.children == nullptr) return {};

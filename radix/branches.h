@@ -41,6 +41,9 @@ class Branches {
     std::int32_t common = 0;   // how many tokens of `next`
   };
   Match Find(NodeIndex root, std::span<const TokenId> tokens) const;
+  // How many pages that Evict could take would be pinned by leasing all whole pages of a match, and
+  // holding the page that matches in part.
+  std::int64_t EvictablePages(const Match& match) const;
   // The child that has the longest common run with `tokens` (not empty), and its length. kNoNode
   // when none has the first token. O(log children * page + run). Siblings are no prefixes of one
   // another, so the longest common prefix is found beside the place of `tokens` in their order.

@@ -7,11 +7,27 @@
 
 namespace banyan::radix {
 
-View Tree::Open(NamespaceId name_space, std::span<const TokenId> tokens, std::int64_t max_tokens) {
+namespace {
+
+std::span<const TokenId> AtMost(std::span<const TokenId> tokens, std::int64_t max_tokens) {
   CHECK(max_tokens >= 0);
-  if (max_tokens < static_cast<std::int64_t>(tokens.size())) {
-    tokens = tokens.first(static_cast<std::size_t>(max_tokens));
-  }
+  if (max_tokens >= static_cast<std::int64_t>(tokens.size())) return tokens;
+  return tokens.first(static_cast<std::size_t>(max_tokens));
+}
+
+}  // namespace
+
+PrefixCache::Preview Tree::PreviewOpen(NamespaceId name_space, std::span<const TokenId> tokens,
+                                       std::int64_t max_tokens) const {
+  const Branches::Match match = branches_.Find(Root(name_space), AtMost(tokens, max_tokens));
+  const std::int64_t cached = match.length + match.common;
+  return {.tokens = cached,
+          .leased_pages = static_cast<std::int32_t>(cached / options_.page_size),
+          .pinned_pages = static_cast<std::int32_t>(branches_.EvictablePages(match))};
+}
+
+View Tree::Open(NamespaceId name_space, std::span<const TokenId> tokens, std::int64_t max_tokens) {
+  tokens = AtMost(tokens, max_tokens);
   View view;
   ListView(view);
   view.name_space_ = name_space;

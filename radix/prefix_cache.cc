@@ -38,6 +38,12 @@ std::int64_t PrefixCache::MatchLength(NamespaceId name_space,
   return tree_->MatchLength(name_space, tokens);
 }
 
+PrefixCache::Preview PrefixCache::PreviewOpen(NamespaceId name_space,
+                                              std::span<const TokenId> tokens,
+                                              std::int64_t max_tokens) const {
+  return tree_->PreviewOpen(name_space, tokens, max_tokens);
+}
+
 View PrefixCache::Open(NamespaceId name_space, std::span<const TokenId> tokens,
                        std::int64_t max_tokens) {
   View view = tree_->Open(name_space, tokens, max_tokens);

@@ -134,6 +134,15 @@ class PrefixCache {
   // nothing.
   std::int64_t MatchLength(NamespaceId name_space, std::span<const TokenId> tokens) const;
 
+  // What Open would give and take, with the same arguments. Changes nothing.
+  struct Preview {
+    std::int64_t tokens = 0;        // that the view would begin with
+    std::int32_t leased_pages = 0;  // the whole pages among them
+    std::int32_t pinned_pages = 0;  // by so many would available_pages() be smaller
+  };
+  Preview PreviewOpen(NamespaceId name_space, std::span<const TokenId> tokens,
+                      std::int64_t max_tokens) const;
+
   // A view whose first `tokens()` tokens, at most `max_tokens`, come from the cache. Whole pages
   // are leased. When the next page matches in part, its cached slots are to be copied: the view
   // holds the source, and the first page that Grow gives becomes the target (copying). The source

@@ -41,6 +41,8 @@ class Tree {
   void SetTime(Tick now) { now_ = now; }
   NamespaceId OpenNamespace(std::string_view name);
   std::int64_t MatchLength(NamespaceId name_space, std::span<const TokenId> tokens) const;
+  PrefixCache::Preview PreviewOpen(NamespaceId name_space, std::span<const TokenId> tokens,
+                                   std::int64_t max_tokens) const;
   View Open(NamespaceId name_space, std::span<const TokenId> tokens, std::int64_t max_tokens);
   std::int64_t available_pages() const;
   bool Grow(View& view, std::int32_t pages);

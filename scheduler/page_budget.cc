@@ -6,6 +6,8 @@
 namespace banyan::scheduler {
 namespace {
 
+using radix::PrefixCache;
+
 std::int64_t Untaken(const Job& job) {
   return job.pages - static_cast<std::int64_t>(job.view.page_table().size());
 }
@@ -13,29 +15,32 @@ std::int64_t Untaken(const Job& job) {
 }  // namespace
 
 bool PageBudget::Reserve(Job& job) {
-  job.pages = PagesFor(job.prompt_tokens() + job.max_output - 1, cache_.options().page_size);
-  const std::int64_t all_but_last = job.prompt_tokens() - 1;
-  if (TryReserve(job, all_but_last)) return true;
-  // A copy-on-write pins its source on top of the pages of the request, which may be the one page
-  // too many. Whole pages alone never take more than the request needs.
-  const std::int64_t partial = job.cached_tokens % cache_.options().page_size;
-  if (partial > 0 && TryReserve(job, job.cached_tokens - partial)) return true;
-  job.cached_tokens = 0;
-  return false;
-}
-
-bool PageBudget::TryReserve(Job& job, std::int64_t max_cached) {
+  const std::int32_t page_size = cache_.options().page_size;
+  job.pages = PagesFor(job.prompt_tokens() + job.max_output - 1, page_size);
   const NamespaceId name_space = cache_.OpenNamespace(job.request.name_space);
+  std::int64_t max_cached = job.prompt_tokens() - 1;
+  // Asked first and opened only when it fits: a view that is opened in vain would count as a use of
+  // what it matches.
+  PrefixCache::Preview preview = cache_.PreviewOpen(name_space, job.request.prompt, max_cached);
+  if (!Fits(job, preview)) {
+    // A copy-on-write pins its source on top of the pages of the request, which may be the one page
+    // too many. Whole pages alone never take more than the request needs.
+    if (preview.tokens % page_size == 0) return false;
+    max_cached = preview.tokens - preview.tokens % page_size;
+    preview = cache_.PreviewOpen(name_space, job.request.prompt, max_cached);
+    if (!Fits(job, preview)) return false;
+  }
   job.view = cache_.Open(name_space, job.request.prompt, max_cached);
   job.cached_tokens = job.view.tokens();
   CHECK(job.cached_tokens < job.prompt_tokens());
-  // The view is open by now, so that the pages it pins are no longer counted as available.
-  if (cache_.available_pages() < reserved_ + Untaken(job)) {
-    cache_.Close(job.view, radix::PrefixCache::Tail::kDiscard);
-    return false;
-  }
   reserved_ += Untaken(job);
+  CHECK(cache_.available_pages() >= reserved_);
   return true;
+}
+
+bool PageBudget::Fits(const Job& job, const PrefixCache::Preview& preview) const {
+  return cache_.available_pages() - preview.pinned_pages >=
+         reserved_ + job.pages - preview.leased_pages;
 }
 
 void PageBudget::Take(Job& job, std::int64_t slots) {
@@ -47,7 +52,7 @@ void PageBudget::Take(Job& job, std::int64_t slots) {
   reserved_ -= more;
 }
 
-void PageBudget::Release(Job& job, radix::PrefixCache::Tail tail) {
+void PageBudget::Release(Job& job, PrefixCache::Tail tail) {
   reserved_ -= Untaken(job);
   CHECK(reserved_ >= 0);
   cache_.Close(job.view, tail);

@@ -19,8 +19,8 @@ class PageBudget {
   explicit PageBudget(radix::PrefixCache& cache) : cache_(cache) {}
 
   // Opens the job's view over what is cached of its prompt (all but the last token at most) and
-  // promises it the pages of prompt + max_output - 1 slots. False, and no page held, when they are
-  // not to be had now; never when the job is the only one and passes CheckFits.
+  // promises it the pages of prompt + max_output - 1 slots. False, and nothing changed, when they
+  // are not to be had now; never when the job is the only one and passes CheckFits.
   bool Reserve(Job& job);
 
   // Grows the view to hold `slots` slots, at most those reserved. It cannot fail.
@@ -32,7 +32,7 @@ class PageBudget {
   std::int64_t reserved() const { return reserved_; }  // promised and not taken
 
  private:
-  bool TryReserve(Job& job, std::int64_t max_cached);
+  bool Fits(const Job& job, const radix::PrefixCache::Preview& preview) const;
 
   radix::PrefixCache& cache_;
   std::int64_t reserved_ = 0;

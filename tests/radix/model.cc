@@ -46,10 +46,16 @@ ModelledCache::Work& ModelledCache::Open(std::size_t name_space, const Tokens& t
                                          std::int64_t max_tokens) {
   const std::int64_t match = cache_.MatchLength(name_spaces_[name_space], tokens);
   EXPECT_LE(match, LongestEver(name_space, tokens));
+  const PrefixCache::Preview preview =
+      cache_.PreviewOpen(name_spaces_[name_space], tokens, max_tokens);
+  const std::int64_t available = cache_.available_pages();
   works_.push_back(
       {cache_.Open(name_spaces_[name_space], tokens, max_tokens), name_space, {}, true});
   Work& work = works_.back();
   EXPECT_EQ(work.view.tokens(), std::min(match, max_tokens));
+  EXPECT_EQ(preview.tokens, work.view.tokens());
+  EXPECT_EQ(preview.leased_pages, work.view.leased_pages());
+  EXPECT_EQ(preview.pinned_pages, available - cache_.available_pages());
   EXPECT_EQ(cache_.MatchLength(name_spaces_[name_space], tokens), match) << "opening changed it";
   work.tokens.assign(tokens.begin(), tokens.begin() + work.view.tokens());
   return work;

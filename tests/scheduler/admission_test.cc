@@ -133,6 +133,26 @@ TEST(Admission, GoesOnAsSoonAsOneOfTheRunningRequestsEnds) {
   EXPECT_FALSE(engine[longer].finished());
 }
 
+// Regression: each try opened a view, which made what the head matches recently used.
+TEST(Admission, OfOneThatCouldNotBeIsNoUse) {
+  Engine engine({.page_size = 4, .pages = 10, .max_batch_tokens = 64});
+  for (const int which : {1, 2}) {  // two pages each of cache, 1 the older
+    engine.Submit(Prompt(which, 8), 1);
+    engine.Run();
+  }
+  engine.Submit(Prompt(3, 8), 14);                                             // six pages
+  const RequestId head = engine.Submit(Join(Prompt(1, 6), Prompt(5, 8)), 20);  // nine
+  engine.Step();
+  EXPECT_FALSE(engine[head].admitted);
+  EXPECT_EQ(engine.cache().stats().nodes, 3) << "nothing was split";
+  engine.Cancel(head);
+  engine.Run();
+  engine.Submit(Prompt(6, 5), 1);  // the pool is full of cache: two pages must go
+  engine.Run();
+  EXPECT_EQ(engine.Cached(Prompt(1, 8)), 0);
+  EXPECT_EQ(engine.Cached(Prompt(2, 8)), 8);
+}
+
 TEST(Admission, OfOneThatCouldNotBeIsNoHit) {
   Engine engine({.page_size = 4, .pages = 10, .max_batch_tokens = 64});
   engine.Submit(Prompt(1, 17), 20);                         // nine pages
