@@ -104,7 +104,8 @@ void Tree::BeginCopy(View& view, NodeIndex source, std::int32_t slots) {
     branches_.Hold(source);
   }
   view.copy_ = {.from = page, .to = kNoPage, .slots = slots};
-  Use(source, 1);
+  // Sharing the beginning of a page says nothing of the pages that follow it in the edge.
+  if (branches_.nodes()[source].edge.page_count() == 1) Use(source, 1);
 }
 
 void Tree::EndCopy(View& view) {

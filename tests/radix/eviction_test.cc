@@ -131,6 +131,27 @@ TEST_F(EvictionTest, OfferingATailThatTheTreeHasIsAUse) {
   EXPECT_EQ(cache_.MatchLength(ns_, Count(0, 6)), 6);
 }
 
+// Regression: every prompt that began with the same few tokens of a chat template kept alive the
+// whole conversation that it was copied from.
+TEST_F(EvictionTest, CopyingTheBeginningOfAPageIsNoUseOfWhatFollowsIt) {
+  Cache(cache_, ns_, Tokens{1, 2} + Count(500, 10));
+  Cache(cache_, ns_, Tokens{1, 2} + Count(200, 10));
+  { const View copier = cache_.Open(ns_, Tokens{1, 2, 600}, 3); }
+  Occupy(2 + 3);
+  EXPECT_EQ(cache_.MatchLength(ns_, Tokens{1, 2} + Count(500, 10)), 2);
+  EXPECT_EQ(cache_.MatchLength(ns_, Tokens{1, 2} + Count(200, 10)), 12);
+}
+
+TEST_F(EvictionTest, CopyingFromATailIsAUse) {
+  Cache(cache_, ns_, Count(100, 3));
+  Cache(cache_, ns_, Count(200, 3));
+  { const View copier = cache_.Open(ns_, Count(100, 3), 2); }
+  EXPECT_THAT(recorder_.reused, ElementsAre(Pair(1, seconds(0))));
+  Occupy(6 + 1);
+  EXPECT_EQ(cache_.MatchLength(ns_, Count(100, 3)), 3);
+  EXPECT_EQ(cache_.MatchLength(ns_, Count(200, 3)), 0);
+}
+
 TEST_F(EvictionTest, AskingForAMatchIsNoUse) {
   Cache(cache_, ns_, Count(100, 16));
   Cache(cache_, ns_, Count(200, 16));
