@@ -141,7 +141,10 @@ INSTANTIATE_TEST_SUITE_P(Radix, RandomOperations,
                          testing::Values(Case{1, 8, 2, 2, 10, 30}, Case{2, 6, 1, 2, 12, 30},
                                          Case{2, 600, 2, 2, 14, 20}, Case{3, 12, 2, 2, 20, 30},
                                          Case{3, 600, 1, 3, 20, 20}, Case{4, 24, 3, 2, 40, 30},
-                                         Case{16, 30, 2, 2, 150, 20}, Case{16, 900, 2, 2, 150, 10}),
+                                         Case{16, 30, 2, 2, 150, 20}, Case{16, 900, 2, 2, 150, 10},
+                                         // Longer than an edge may be.
+                                         Case{255, 200, 2, 2, 6000, 4},
+                                         Case{256, 60, 1, 2, 5000, 6}),
                          CaseName);
 
 }  // namespace
