@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/ids.h"
+#include "model/batch.h"
 #include "scheduler/token_stream.h"
 
 namespace banyan::scheduler {
@@ -19,6 +20,7 @@ struct Ask {
   std::int64_t max_tokens = 4;
   std::vector<TokenId> end_tokens;
   std::string name_space;
+  SamplingParams sampling;
   std::size_t stream_capacity = 10'000;
   std::optional<Tick> submitted;  // now, when not given
 };

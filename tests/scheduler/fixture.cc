@@ -29,6 +29,7 @@ RequestId Engine::Submit(Ask ask) {
   request.name_space = std::move(ask.name_space);
   request.prompt = std::move(ask.prompt);
   request.max_tokens = ask.max_tokens;
+  request.sampling = ask.sampling;
   request.end_tokens = std::move(ask.end_tokens);
   request.submitted = ask.submitted.value_or(clock_.Now());
   request.stream = answer.stream;

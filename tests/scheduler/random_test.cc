@@ -97,6 +97,9 @@ class RandomWork {
       case 1:
         engine_.StopString(id, static_cast<std::int64_t>(answer.tokens.size()));
         break;
+      case 2:
+        engine_.cache().Flush(engine_.cache().OpenNamespace(Below(4) == 0 ? "other" : ""));
+        break;
       default:
         break;
     }
