@@ -82,7 +82,6 @@ void Tree::Use(NodeIndex node, std::int32_t pages) {
 bool Tree::Grow(View& view, std::int32_t pages) {
   CHECK(view.tree_ == this && pages >= 0);
   if (pages > available_pages()) return false;
-  view.table_.reserve(view.table_.size() + static_cast<std::size_t>(pages));
   for (std::int32_t i = 0; i < pages; ++i) {
     const bool is_target = view.copy_.from != kNoPage && view.copy_.to == kNoPage;
     const PageId page = TakePage(is_target ? PageState::kCopying : PageState::kOpen);
