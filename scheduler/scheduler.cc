@@ -19,12 +19,6 @@ using Tail = radix::PrefixCache::Tail;
 // Requests are stamped by other threads, so that `to` may be a little before `from`.
 Tick Since(Tick from, Tick to) { return std::max(Tick(0), to - from); }
 
-// For a job that ends between steps: its last page holds something new only when a step that
-// succeeded wrote there.
-Tail KeptTail(const Job& job) {
-  return job.view.tokens() > job.cached_tokens ? Tail::kAdopt : Tail::kDiscard;
-}
-
 Usage UsageOf(const Job& job, Tick now) {
   Usage usage;
   usage.prompt_tokens = job.prompt_tokens();
@@ -101,7 +95,7 @@ Scheduler::Impl::~Impl() {
       Job& job = **queue->begin();
       job.in_batch = false;  // a step that is still in flight will never be looked at
       const bool cancelled = job.state == RequestState::kEnding;
-      Finish(job, cancelled ? job.end_reason : FinishReason::kShutdown, KeptTail(job), latest_);
+      Finish(job, cancelled ? job.end_reason : FinishReason::kShutdown, Tail::kAdopt, latest_);
     }
   }
 }
@@ -144,7 +138,7 @@ void Scheduler::Impl::Cancel(const Cancellation& cancellation, Tick now) {
     job.MoveTo(RequestState::kEnding);
     return;
   }
-  Finish(job, reason, KeptTail(job), now);
+  Finish(job, reason, Tail::kAdopt, now);
 }
 
 const Batch& Scheduler::Impl::Next(Tick now) {
