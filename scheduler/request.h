@@ -19,7 +19,7 @@ struct Request {
   std::vector<TokenId> prompt;  // at least one token
   std::int64_t max_tokens = 0;  // >= 1; what the client asked, or what the context leaves
   SamplingParams sampling;
-  std::vector<TokenId> end_tokens;  // sorted; sampling one ends the answer, and it is not sent
+  std::vector<TokenId> end_tokens;  // sampling one ends the answer, and it is not sent
   Tick submitted{0};
   std::shared_ptr<TokenStream> stream;
 };

@@ -102,7 +102,7 @@ Scheduler::Impl::~Impl() {
 
 void Scheduler::Impl::Submit(Request request, Tick now) {
   CHECK(!request.prompt.empty() && request.max_tokens >= 1 && request.stream != nullptr);
-  DCHECK(std::is_sorted(request.end_tokens.begin(), request.end_tokens.end()));
+  std::sort(request.end_tokens.begin(), request.end_tokens.end());
   latest_ = now;
   auto owned = std::make_unique<Job>();
   Job& job = *owned;

@@ -18,8 +18,7 @@
 //  3. A request's pages are given up only after the last step that names them: a cancel takes
 //     effect in the Complete of the step in flight, or at once when none is.
 //  4. cached_tokens is counted once per request, at admission: as late as possible, in the step
-//  that
-//     computes the first of its tokens.
+//     that computes the first of its tokens.
 //  5. The tokens of a request whose KV is computed are prompt + output - 1: nothing attends to the
 //     last one. All that was computed in steps that succeeded is left to the tree.
 //
