@@ -53,7 +53,6 @@ void Engine::Run() {
     TakeMail(rested ? kIdlePatience : std::chrono::nanoseconds(0));
     if (stopping_) break;
     worked = Step();
-    inbox_.Left(scheduler_->TakeLeft());
     Publish();
     if (rested && !worked) CheckWhenIdle();
   }
@@ -69,6 +68,8 @@ void Engine::TakeMail(std::chrono::nanoseconds patience) {
 bool Engine::Step() {
   const Tick start = clock_.Now();
   const Batch& batch = scheduler_->Next(start);
+  // Before the step and its answers: whoever has an answer finds the places in the queue free.
+  inbox_.Left(scheduler_->TakeLeft());
   if (batch.empty()) return false;
   result_.step = batch.step;
   result_.failed = false;

@@ -10,7 +10,6 @@
 
 #include "base/ids.h"
 #include "scheduler/inbox.h"
-#include "scheduler/request.h"
 #include "scheduler/token_stream.h"
 #include "server/wakeup.h"
 

@@ -124,11 +124,12 @@ void LogReady(const ServeOptions& options, const ServedModel& model, std::size_t
 
 void SayReady(const ServeOptions& options, const ServedModel& model, std::uint16_t port) {
   const std::string url = Url(options.host, port);
-  Say(absl::StrCat(
-      "banyan: ready on ", url, " (model ", options.served_model_name, ", ", model.cache.pages,
-      " pages of ", model.cache.page_size, " tokens)\n", "Try it:\n  curl ", url,
-      "/v1/chat/completions -H 'Content-Type: application/json' -d "
-      R"('{"messages":[{"role":"user","content":"What is the capital of France?"}]}')"));
+  Say(absl::StrCat("banyan: ready on ", url, " (model ", options.served_model_name, ", ",
+                   model.cache.pages, " pages of ", model.cache.page_size, " tokens)\n",
+                   "Try it:\n  curl ", url,
+                   "/v1/chat/completions -H 'Content-Type: application/json' -d "
+                   R"('{"messages":[{"role":"user","content":"What is the capital of )"
+                   R"(France? Answer in one sentence."}],"temperature":0}')"));
 }
 
 // From a loaded model to the end.

@@ -30,6 +30,9 @@ struct ServedModel {
   radix::Options cache;
   scheduler::Options scheduling;
   scheduler::Inbox* inbox = nullptr;  // the engine's
+  // Tokens that may wait for a client that does not read its stream (the default: some 5 MiB); with
+  // more it is ended. An answer that is sent at once has room for all of its tokens.
+  std::int64_t unread_tokens = 1 << 16;
 };
 
 class Service {

@@ -1,6 +1,8 @@
 #include "server/openai/chat.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -22,10 +24,6 @@ using scheduler::CancelReason;
 using scheduler::FinishReason;
 using scheduler::Inbox;
 using scheduler::StreamEvent;
-
-// Tokens that may wait for a client that does not read its stream; with more it is ended. An answer
-// that is sent at once has room for all of its tokens.
-constexpr std::size_t kUnreadEvents = 8192;
 
 http::Error EndError(FinishReason reason) {
   switch (reason) {
@@ -205,9 +203,10 @@ asio::awaitable<void> Chat(Service& service, const http::Request& request,
     co_return;
   }
   const RequestId id = service.NextRequestId();
-  const std::size_t capacity =
-      chat->stream ? kUnreadEvents : static_cast<std::size_t>(made->max_tokens) + 1;
-  const auto pending = std::make_shared<Pending>(*model->inbox, id, capacity, responder.executor());
+  const std::int64_t events = made->max_tokens + 1;  // with the admission
+  const std::int64_t capacity = chat->stream ? std::min(events, model->unread_tokens) : events;
+  const auto pending = std::make_shared<Pending>(
+      *model->inbox, id, static_cast<std::size_t>(capacity), responder.executor());
   const Inbox::Submitted submitted = pending->Submit(std::move(*made));
   if (submitted != Inbox::Submitted::kTaken) {
     co_await Refuse(service, responder, NotTaken(service, *model, submitted));

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "scheduler/request.h"
+#include "scheduler/inbox.h"
 #include "server/openai/chat_request.h"
 #include "server/openai/result.h"
 #include "server/service.h"
