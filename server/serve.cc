@@ -53,6 +53,9 @@ http::Options HttpOptions(const ServeOptions& options) {
   out.host = options.host;
   out.port = options.port;
   out.io_threads = options.io_threads;
+  out.on_error = [](const std::string& what) {
+    Log(Severity::kWarning, "http", {{"reason", what}});
+  };
   return out;
 }
 
@@ -72,6 +75,7 @@ EngineOptions EngineOptionsOf(const ServeOptions& options, const model::Model& m
 class Signals {
  public:
   Signals() : set_(context_, SIGTERM, SIGINT) {
+    std::signal(SIGPIPE, SIG_IGN);  // a log or terminal that is gone is no reason to end
     set_.async_wait([this](const boost::system::error_code& error, int) {
       if (error) return;
       arrived_ = true;
@@ -132,21 +136,28 @@ void SayReady(const ServeOptions& options, const ServedModel& model, std::uint16
                    R"(France? Answer in one sentence."}],"temperature":0}')"));
 }
 
-// From a loaded model to the end.
-void ServeModel(const ServeOptions& options, LoadedModel loaded, http::Server& server,
-                Service& service, Signals& signals, Tick load_started) {
-  const EngineOptions engine_options = EngineOptionsOf(options, *loaded.model);
+// What runs once the model is loaded.
+struct Running {
   ServedModel model;
+  std::optional<Engine> engine;
+};
+
+// From a loaded model to the end; afterwards nothing runs any more.
+void ServeModel(const ServeOptions& options, LoadedModel loaded, http::Server& server,
+                Service& service, Signals& signals, Running& running, Tick started) {
+  ServedModel& model = running.model;
+  const EngineOptions engine_options = EngineOptionsOf(options, *loaded.model);
   model.facts = loaded.model->facts();
   model.codec = std::move(loaded.codec);
   model.cache = engine_options.cache;
   model.scheduling = engine_options.scheduling;
   const std::size_t page_bytes = loaded.model->page_bytes();
-  Engine engine(std::move(loaded.model), engine_options, service.clock(), service.metrics());
+  Engine& engine = running.engine.emplace(std::move(loaded.model), engine_options, service.clock(),
+                                          service.metrics());
   model.inbox = &engine.inbox();
   engine.Start();
   service.Publish(model);
-  LogReady(options, model, page_bytes, service.clock().Now() - load_started);
+  LogReady(options, model, page_bytes, service.clock().Now() - started);
   SayReady(options, model, server.port());
 
   signals.Wait();
@@ -157,7 +168,6 @@ void ServeModel(const ServeOptions& options, LoadedModel loaded, http::Server& s
       {{"connections", server.connections()},
        {"timeout_seconds", std::chrono::duration<double>(options.drain_timeout).count()}});
   server.Stop(options.drain_timeout);
-  // The engine's streams go before the server, on whose I/O threads they wake coroutines.
   engine.Stop();
   Log(Severity::kInfo, "stopped", {});
 }
@@ -170,6 +180,9 @@ int Serve(const ServeOptions& options) {
   Metrics metrics(options.served_model_name);
   Service service(options.served_model_name, clock, metrics);
   Signals signals;
+  // Stopped before the server goes, as its streams wake coroutines of the server; destroyed after
+  // it, as coroutines that are still there cancel their requests when they are destroyed.
+  Running running;
 
   auto server = http::Server::Listen(HttpOptions(options), openai::Routes(service));
   if (!server.ok()) return Fail(server.status().message());
@@ -186,7 +199,7 @@ int Serve(const ServeOptions& options) {
     (*server)->Stop(std::chrono::milliseconds(0));
     return Fail(absl::StrCat(options.model, ": ", loaded.status().message()));
   }
-  ServeModel(options, *std::move(loaded), **server, service, signals, started);
+  ServeModel(options, *std::move(loaded), **server, service, signals, running, started);
   return 0;
 }
 

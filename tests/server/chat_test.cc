@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -23,6 +24,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/engine.h"
+#include "server/openai/routes.h"
 #include "server/service.h"
 
 namespace banyan::server::openai {
@@ -289,6 +291,36 @@ INSTANTIATE_TEST_SUITE_P(WholeAndStreamed, ChatRefusalTest,
                          [](const auto& tested) {
                            return tested.index == 0 ? "Whole" : "Streamed";
                          });
+
+TEST_F(ChatTest, ProbesFollowThePhaseAndTheModelsRoutesWaitForIt) {
+  const auto ask = [this](const std::string& path) {
+    const auto routes = Routes(service_);
+    const auto route = std::find_if(routes.begin(), routes.end(),
+                                    [&](const auto& one) { return one.path == path; });
+    auto client = Connect();
+    auto request = std::make_shared<http::Request>();
+    request->path = path;
+    request->body = R"({"content":"abc"})";
+    ++answering_;
+    asio::co_spawn(client->executor(), route->handler(*request, *client),
+                   [this, request](const std::exception_ptr&) { --answering_; });
+    RunToTheEnd();
+    return client;
+  };
+  for (const char* path : {"/ready", "/v1/models", "/tokenize"}) {
+    ExpectError(*ask(path), 503, "not_ready");
+  }
+  EXPECT_EQ(ask("/health")->answer->status, 200) << "alive while it loads";
+  EXPECT_EQ(ask("/metrics")->answer->status, 200);
+  Load(EngineRuns::kYes);
+  for (const char* path : {"/ready", "/v1/models", "/tokenize", "/health", "/metrics"}) {
+    EXPECT_EQ(ask(path)->answer->status, 200) << path;
+  }
+  service_.Drain();
+  ExpectError(*ask("/ready"), 503, "not_ready");
+  EXPECT_NE(RetryAfterOf(*ask("/ready")), "");
+  EXPECT_EQ(ask("/health")->answer->status, 200) << "alive while it drains";
+}
 
 TEST_F(ChatTest, AStreamIsTheWholeAnswerInPieces) {
   Load(EngineRuns::kYes);
