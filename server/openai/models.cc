@@ -23,6 +23,9 @@ std::string ModelJson(const std::string& name, std::int64_t created, const Serve
   banyan["architecture"] = model.facts.architecture;
   banyan["parameters"] = model.facts.parameters;
   banyan["vocabulary_size"] = model.facts.vocabulary_size;
+  banyan["weight_bytes"] = model.facts.weight_bytes;
+  banyan["kv_pool_bytes"] =
+      model.facts.kv_bytes_per_token * model.cache.page_size * model.cache.pages;
   banyan["kv_bytes_per_token"] = model.facts.kv_bytes_per_token;
   banyan["page_size"] = model.cache.page_size;
   banyan["pages"] = model.cache.pages;

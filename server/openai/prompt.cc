@@ -19,12 +19,26 @@ std::string Sentence(absl::string_view message) {
   return sentence;
 }
 
+http::Error TooLong(std::string message) {
+  http::Error error = Invalid("messages", std::move(message));
+  error.code = "context_length_exceeded";
+  return error;
+}
+
 }  // namespace
 
-Result<std::vector<TokenId>> EncodeChat(const text::Codec& codec,
+Result<std::vector<TokenId>> EncodeChat(const ServedModel& model,
                                         std::span<const text::Message> messages) {
+  const text::Codec& codec = *model.codec;
   const absl::StatusOr<std::vector<text::Piece>> pieces = codec.Render(messages);
   if (!pieces.ok()) return Invalid("messages", Sentence(pieces.status().message()));
+  std::size_t bytes = 0;
+  for (const text::Piece& piece : *pieces) bytes += piece.text.size();
+  const auto context = static_cast<std::size_t>(model.scheduling.context_length);
+  if (bytes / codec.longest_token_bytes() > context) {
+    return TooLong(absl::StrCat("The messages have ", bytes, " bytes: more than the context of ",
+                                context, " tokens can hold."));
+  }
   absl::StatusOr<std::vector<TokenId>> tokens = codec.Encode(*pieces);
   if (!tokens.ok()) return Invalid("messages", Sentence(tokens.status().message()));
   if (tokens->empty()) return Invalid("messages", "The messages come to no tokens.");
@@ -35,7 +49,7 @@ Result<scheduler::Request> MakeRequest(Service& service, const ServedModel& mode
                                        const ChatRequest& chat) {
   scheduler::Request request;
   request.submitted = service.clock().Now();
-  Result<std::vector<TokenId>> prompt = EncodeChat(*model.codec, chat.messages);
+  Result<std::vector<TokenId>> prompt = EncodeChat(model, chat.messages);
   if (!prompt.ok()) return prompt.error();
   request.prompt = std::move(*prompt);
 
@@ -43,9 +57,7 @@ Result<scheduler::Request> MakeRequest(Service& service, const ServedModel& mode
   const absl::Status fits = scheduler::CheckFits(model.scheduling, model.cache, prompt_tokens,
                                                  chat.max_tokens.value_or(-1));
   if (!fits.ok()) {
-    http::Error error = Invalid("messages", Sentence(fits.message()));
-    error.code = "context_length_exceeded";
-    return error;
+    return TooLong(Sentence(fits.message()));
   }
   request.max_tokens = chat.max_tokens.value_or(model.scheduling.context_length - prompt_tokens);
   request.sampling.temperature = chat.temperature;

@@ -12,8 +12,10 @@
 
 namespace banyan::server::openai {
 
-// The chat template over `messages`, encoded. 400 when the template does not allow them.
-Result<std::vector<TokenId>> EncodeChat(const text::Codec& codec,
+// The chat template over `messages`, encoded. 400 when the template does not allow them;
+// context_length_exceeded, before any work is done on them, when they have more bytes than a
+// context's tokens can stand for.
+Result<std::vector<TokenId>> EncodeChat(const ServedModel& model,
                                         std::span<const text::Message> messages);
 
 // All but its id and stream. 400 context_length_exceeded when it can never run.

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "server/openai/chat_request.h"
 #include "server/openai/fields.h"
 #include "server/openai/prompt.h"
@@ -20,8 +21,12 @@ namespace {
 
 namespace json = boost::json;
 
+// Encoding runs on an I/O thread and takes longest for one run without a break, such as a megabyte
+// of one letter.
+constexpr std::size_t kMaxTokenizeBytes = 1 << 20;
+
 Result<std::vector<TokenId>> TokensOf(std::string_view body, const Service& service,
-                                      const text::Codec& codec) {
+                                      const ServedModel& served) {
   const Result<json::object> object = ParseObject(body);
   if (!object.ok()) return object.error();
   Fields fields(*object, "");
@@ -33,11 +38,15 @@ Result<std::vector<TokenId>> TokensOf(std::string_view body, const Service& serv
   if (!text && fields.Any("messages") != nullptr) {
     const Result<std::vector<text::Message>> messages = ParseMessages(*object);
     if (!messages.ok()) return messages.error();
-    return EncodeChat(codec, *messages);
+    return EncodeChat(served, *messages);
   }
   if (!text) return Invalid("content", "'content', 'prompt' or 'messages' is missing.");
+  if (text->size() > kMaxTokenizeBytes) {
+    return Invalid("content", absl::StrCat("The text has ", text->size(), " bytes; at most ",
+                                           kMaxTokenizeBytes, " are tokenized at once."));
+  }
   absl::StatusOr<std::vector<TokenId>> tokens =
-      codec.Encode(*text, text::ControlTokens::kPlainText);
+      served.codec->Encode(*text, text::ControlTokens::kPlainText);
   if (!tokens.ok()) return Invalid("content", std::string(tokens.status().message()));
   return *std::move(tokens);
 }
@@ -51,7 +60,7 @@ boost::asio::awaitable<void> Tokenize(Service& service, const http::Request& req
     co_await Refuse(service, responder, NotReady(service.phase()));
     co_return;
   }
-  const Result<std::vector<TokenId>> tokens = TokensOf(request.body, service, *model->codec);
+  const Result<std::vector<TokenId>> tokens = TokensOf(request.body, service, *model);
   if (!tokens.ok()) {
     co_await Refuse(service, responder, tokens.error());
     co_return;

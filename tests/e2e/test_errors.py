@@ -77,6 +77,13 @@ def test_headers_and_bodies_have_limits(null):
         assert connection.recv(100).startswith(b"HTTP/1.1 413 ")
 
 
+def test_the_text_to_tokenize_is_bounded(null):
+    at = 1 << 20
+    assert null.post("/tokenize", {"content": "x" * (at - 1)}).json()["count"] == at - 1
+    assert null.post("/tokenize", {"content": "x" * at}).json()["count"] == at
+    expect(null.post("/tokenize", {"content": "x" * (at + 1)}), 400, "invalid_request", "content")
+
+
 @pytest.mark.parametrize("stream", [False, True])
 def test_the_pool_bounds_the_prompt(small, stream):
     slots = 16 * 16
