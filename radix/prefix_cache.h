@@ -49,7 +49,7 @@
 #include "absl/status/status.h"
 #include "base/clock.h"
 #include "base/ids.h"
-#include "radix/lease.h"
+#include "radix/view.h"
 
 namespace banyan::radix {
 
@@ -80,41 +80,6 @@ struct Stats {
   std::int64_t evicted_pages = 0;       // since start
   std::int64_t deduplicated_pages = 0;  // since start: published, but the tree had them
   std::int64_t copied_pages = 0;        // since start: copy-on-write
-};
-
-class Audit;  // the invariant checker
-class Tree;
-
-// What one request attends to. Move-only; closing it (or destroying it) gives up its pages.
-//
-// The table names, in order of position: leased tree pages, then pages of its own. `tokens()` slots
-// from the front are valid; the rest of the table is room for what comes next.
-class View {
- public:
-  View() = default;
-  View(View&&) noexcept;
-  View& operator=(View&&) noexcept;
-  ~View();  // as PrefixCache::Close(Tail::kDiscard)
-
-  bool is_open() const { return tree_ != nullptr; }
-  std::span<const PageId> page_table() const { return table_; }
-  std::int64_t tokens() const { return tokens_; }
-  std::int32_t leased_pages() const { return lease_.pages(); }
-
- private:
-  friend class Audit;
-  friend class Tree;
-
-  Tree* tree_ = nullptr;
-  NamespaceId name_space_{};
-  Lease lease_;  // over the first lease_.pages() pages of table_
-  std::vector<PageId> table_;
-  std::int64_t tokens_ = 0;
-  std::vector<TokenId> unpublished_;  // of the valid slots behind the lease; empty when private
-  PageCopy copy_;                     // in flight, when from != kNoPage
-  bool is_private_ = false;           // nothing more of it is published
-  View* previous_ = nullptr;          // in the tree's list of open views
-  View* next_ = nullptr;
 };
 
 class PrefixCache {
