@@ -18,8 +18,8 @@ constexpr std::size_t kQueuedLines = 8192;
 
 struct Target {
   LogFormat format = LogFormat::kText;
-  std::shared_ptr<spdlog::details::thread_pool> pool;
   std::shared_ptr<spdlog::async_logger> logger;
+  std::shared_ptr<spdlog::details::thread_pool> pool;  // goes first: its thread uses the logger
 };
 
 // Set while a LogSession lives; sessions begin before other threads and end after them.

@@ -16,7 +16,7 @@ import requests
 BINARY = os.environ.get("BANYAN_BIN", "")
 MODEL = os.environ.get("BANYAN_MODEL", "")
 # Only a hang lasts as long; sanitized builds on a busy machine are slow.
-PATIENCE = int(os.environ.get("E2E_PATIENCE", 200))
+PATIENCE = 200
 
 
 def environment(**variables):
