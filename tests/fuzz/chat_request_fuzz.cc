@@ -1,4 +1,5 @@
-// Any bytes as the body of a chat request: refused with a 400 or 404 that says why, or within bounds.
+// Any bytes as the body of a chat request: refused with a 400 or 404 that says why, or within
+// bounds.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
