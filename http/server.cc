@@ -143,6 +143,7 @@ asio::awaitable<void> BeastServer::Refuse(std::shared_ptr<Connection> connection
   error.code = "too_many_connections";
   error.message = "The server has as many connections as it takes.";
   error.retry_after_seconds = 1;
+  shared_.CountRefusal(error);
   try {
     Answer answer(*connection, Answer::Shape(), shared_.draining);
     if (co_await answer.SendError(error)) co_await connection->Linger();

@@ -47,6 +47,8 @@ struct Options {
   // Told of what no client can be told: why a handler failed, why nothing can be accepted. Called
   // from the I/O threads; must neither block nor throw.
   std::function<void(const std::string& what)> on_error;
+  // Told the code of each error that the server answers by itself, under the same conditions.
+  std::function<void(const std::string& code)> on_refused;
 };
 
 // One answer. A handler calls either Send/SendError once, or StartEvents, then Events any number of

@@ -94,6 +94,10 @@ void Shared::Report(const std::string& what) const {
   if (options.on_error) options.on_error(what);
 }
 
+void Shared::CountRefusal(const Error& error) const {
+  if (options.on_refused) options.on_refused(error.code);
+}
+
 asio::awaitable<void> Session::Run() {
   bool more = true;
   while (more) more = co_await ServeOne();
@@ -122,6 +126,7 @@ asio::awaitable<bool> Session::ServeOne() {
     if (parser.request().method == "HEAD") parser.request().method = "GET";
     co_await Handle(*verdict.handler, parser.request(), answer);
   } else {
+    shared_.CountRefusal(verdict.error);
     Response response;
     response.status = verdict.error.status;
     response.body = ErrorBody(verdict.error);
@@ -188,6 +193,7 @@ asio::awaitable<void> Session::Handle(const Handler& handler, const Request& req
   error.status = 500;
   error.code = "internal_error";
   error.message = "The server failed to answer this request.";
+  shared_.CountRefusal(error);
   co_await answer.Fail(error);
 }
 

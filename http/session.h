@@ -22,6 +22,8 @@ struct Shared {
 
   // To Options::on_error, if there is one.
   void Report(const std::string& what) const;
+  // To Options::on_refused, if there is one.
+  void CountRefusal(const Error& error) const;
 };
 
 // Runs on the connection's strand, whose coroutine owns `connection` and this.

@@ -48,7 +48,7 @@ std::string Url(const std::string& host, std::uint16_t port) {
   return absl::StrCat("http://", ipv6 ? "[" : "", host, ipv6 ? "]" : "", ":", port);
 }
 
-http::Options HttpOptions(const ServeOptions& options) {
+http::Options HttpOptions(const ServeOptions& options, Metrics& metrics) {
   http::Options out;
   out.host = options.host;
   out.port = options.port;
@@ -56,6 +56,7 @@ http::Options HttpOptions(const ServeOptions& options) {
   out.on_error = [](const std::string& what) {
     Log(Severity::kWarning, "http", {{"reason", what}});
   };
+  out.on_refused = [&metrics](const std::string& code) { metrics.CountHttpError(code); };
   return out;
 }
 
@@ -184,7 +185,7 @@ int Serve(const ServeOptions& options) {
   // it, as coroutines that are still there cancel their requests when they are destroyed.
   Running running;
 
-  auto server = http::Server::Listen(HttpOptions(options), openai::Routes(service));
+  auto server = http::Server::Listen(HttpOptions(options, metrics), openai::Routes(service));
   if (!server.ok()) return Fail(server.status().message());
   const LogSession log(options.log_format);
   (*server)->Start();

@@ -64,6 +64,15 @@ def test_errors_are_counted_by_code(null):
     assert null.metric(name) == before + 1
 
 
+def test_errors_that_no_handler_saw_are_counted_too(null):
+    def count():
+        found = re.search(r'banyan_http_errors_total\{code="not_found"\} (\d+)', null.get("/metrics").text)
+        return int(found[1]) if found else 0
+    before = count()
+    assert null.get("/v1/nothing").status_code == 404
+    assert count() == before + 1
+
+
 def test_probes(null):
     assert null.get("/health").json() == {"status": "ok"}
     assert null.get("/ready").json() == {"status": "ready"}
