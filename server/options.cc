@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <filesystem>
 #include <string_view>
 #include <utility>
@@ -152,7 +153,11 @@ void Declare(CLI::App& app, Typed& typed) {
   option("log-format", typed.log_format, "log lines on stderr: text or json", "FORMAT",
          typed.log_format)
       ->check(OneOf({"text", "json"}, {}));
-  app.set_config("--config", "", "a TOML file with any of these options")
+  // CLI11 reads the file before it looks at the environment, so the variable is read here. A file
+  // that was named must be there.
+  const char* named = std::getenv("BANYAN_CONFIG");
+  const std::string file = named == nullptr ? "" : named;
+  app.set_config("--config", file, "a TOML file with any of these options", !file.empty())
       ->envname("BANYAN_CONFIG")
       ->type_name("FILE");
   app.allow_config_extras(CLI::config_extras_mode::error);

@@ -153,6 +153,14 @@ TEST(Options, TheEnvironmentAndAFileSetThemToo) {
   EXPECT_EQ(options.max_queue, 7);
   EXPECT_EQ(Accepted({"--config", path.c_str(), "--port", "84"}).port, 84);
 
+  setenv("BANYAN_CONFIG", path.c_str(), 1);
+  EXPECT_EQ(Accepted({}).port, 83) << "the file may be named by the environment";
+  EXPECT_EQ(Accepted({"--port", "84"}).port, 84);
+  setenv("BANYAN_CONFIG", "/nowhere.toml", 1);
+  EXPECT_THAT(Refused({}), HasSubstr("/nowhere.toml"));
+  EXPECT_EQ(Accepted({"--config", path.c_str()}).port, 83) << "the command line wins";
+  unsetenv("BANYAN_CONFIG");
+
   setenv("BANYAN_MAX_QUEUE", "0", 1);
   EXPECT_NE(Refused({}), "accepted");
   unsetenv("BANYAN_MAX_QUEUE");
