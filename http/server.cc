@@ -51,6 +51,9 @@ class BeastServer final : public Server {
   std::uint16_t port() const override { return port_; }
   void Start() override;
   void StopAccepting() override;
+  bool WaitIdle(std::chrono::milliseconds patience) override {
+    return threads_.empty() || connections_.WaitEmpty(patience);
+  }
   void Stop(std::chrono::milliseconds patience) override;
   std::size_t connections() const override { return connections_.size(); }
 

@@ -99,6 +99,8 @@ class Server {
   virtual void Start() = 0;
   // Stops accepting; idle connections are closed, others after the answer they are in.
   virtual void StopAccepting() = 0;
+  // True as soon as no connection is left, false if there still is one after `patience`.
+  virtual bool WaitIdle(std::chrono::milliseconds patience) = 0;
   // Waits until no connection is left, at most `patience`; then closes those that are, and joins.
   // Not to be called from a handler. A handler that does not return soon after its client is gone
   // is destroyed with the Server: what it waits for must not resume or destroy it later than that.

@@ -29,6 +29,9 @@ namespace {
 
 namespace asio = boost::asio;
 
+// How long clients may take to read that the server ended before their answer did.
+constexpr std::chrono::milliseconds kLastWords{1000};
+
 // One line on stderr, whatever the reason says.
 int Fail(absl::string_view reason) {
   std::string line = absl::StrCat("banyan: ", reason);
@@ -168,8 +171,9 @@ void ServeModel(const ServeOptions& options, LoadedModel loaded, http::Server& s
   Log(Severity::kInfo, "draining",
       {{"connections", server.connections()},
        {"timeout_seconds", std::chrono::duration<double>(options.drain_timeout).count()}});
-  server.Stop(options.drain_timeout);
-  engine.Stop();
+  server.WaitIdle(options.drain_timeout);
+  engine.Stop();  // what is left is told that it will not be finished
+  server.Stop(kLastWords);
   Log(Severity::kInfo, "stopped", {});
 }
 

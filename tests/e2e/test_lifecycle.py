@@ -1,4 +1,5 @@
 """Start and end of the process: what is refused, in one line, and how it drains."""
+import concurrent.futures
 import json
 import pathlib
 import re
@@ -137,17 +138,57 @@ def test_what_runs_is_finished_before_the_end(stream):
     assert not is_listening(server.port)
 
 
-def test_what_does_not_finish_in_time_is_ended():
-    server = banyan.Server("--kv-memory", "8MiB", "--drain-timeout", "100ms")
-    with server.raw_chat("never", max_tokens=1_000_000, ignore_eos=True) as connection:
+def read_all(connection):
+    data = b""
+    while chunk := connection.recv(1 << 16):
+        data += chunk
+    return data
+
+
+def chat_bytes(text, **members):
+    body = json.dumps({"messages": banyan.as_messages(text), **members}).encode()
+    return ("POST /v1/chat/completions HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n").encode() + body
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_does_not_finish_in_time_is_told_so(stream):
+    server = banyan.Server("--kv-memory", "8MiB", "--drain-timeout", "100ms", "--max-running", "1")
+    with server.raw_chat("never", max_tokens=1_000_000, ignore_eos=True, stream=stream) as runs, \
+            concurrent.futures.ThreadPoolExecutor() as pool:
+        reading = pool.submit(read_all, runs)  # from the start, or it would be a slow reader
         banyan.eventually(lambda: server.metric("banyan_running_requests") == 1, "it runs")
+        with server.raw_chat("waits", max_tokens=1, stream=stream) as waits:
+            banyan.eventually(lambda: server.metric("banyan_waiting_requests") == 1, "it waits")
+            server.signal(signal.SIGTERM)
+            answer, other = reading.result(), read_all(waits)
+    assert server.wait() == 0
+    assert other.startswith(b"HTTP/1.1 503 ") and b"not_ready" in other
+    if stream:
+        head, _, last = answer.rstrip(b"0\r\n").rpartition(b"data: ")
+        assert head.startswith(b"HTTP/1.1 200 ")
+        assert json.loads(last)["error"]["code"] == "not_ready"
+    else:
+        assert answer.startswith(b"HTTP/1.1 503 ") and b"not_ready" in answer
+    assert server.stderr().count("finish_reason=shutdown") == 2
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_while_it_drains_a_request_is_told_to_come_back(stream):
+    server = banyan.Server("--kv-memory", "64KiB")
+    request = chat_bytes("Hi", stream=stream)
+    # The first bytes come with a request before them, whose answer says that they have been read.
+    with server.raw(b"GET /health HTTP/1.1\r\nHost: t\r\n\r\n" + request[:40]) as connection:
+        health = b""
+        while not health.endswith(b"}"):
+            health += connection.recv(1000)
         server.signal(signal.SIGTERM)
-        assert server.wait() == 0
-        connection.settimeout(banyan.PATIENCE)
-        try:
-            assert connection.recv(100) == b""
-        except ConnectionResetError:
-            pass
+        banyan.eventually(lambda: "draining" in server.stderr(), "it drains")
+        connection.sendall(request[40:])
+        answer = read_all(connection)
+    assert answer.startswith(b"HTTP/1.1 503 ") and b"\r\nRetry-After: " in answer
+    assert b'"code":"not_ready"' in answer
+    assert server.wait() == 0
 
 
 def test_logs_can_be_json():
