@@ -49,7 +49,7 @@ class Banyan:
         command = [args.banyan, "serve", "--model", args.model, "--port", "0",
                    "--threads", str(args.threads), *args.server_arg]
         started = time.perf_counter()
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # its log goes to ours
         for line in self.process.stdout:
             found = re.search(r"http://[\w.\[\]:]+:\d+", line)
             if found:
@@ -58,6 +58,8 @@ class Banyan:
         else:
             raise SystemExit(f"{' '.join(command)} ended with {self.process.wait()}")
         while self.get("/ready") is None:
+            if self.process.poll() is not None:
+                raise SystemExit(f"{' '.join(command)} ended with {self.process.returncode}")
             time.sleep(0.005)
         self.start_s = time.perf_counter() - started
 
