@@ -66,14 +66,14 @@ void Engine::TakeMail(std::chrono::nanoseconds patience) {
 }
 
 bool Engine::Step() {
-  const Tick start = clock_.Now();
-  const Batch& batch = scheduler_->Next(start);
+  const Batch& batch = scheduler_->Next(clock_.Now());
   // Before the step and its answers: whoever has an answer finds the places in the queue free.
   inbox_.Left(scheduler_->TakeLeft());
   if (batch.empty()) return false;
   result_.step = batch.step;
   result_.failed = false;
   result_.sequences.clear();
+  const Tick start = clock_.Now();
   const absl::Status status = model_->Forward(batch, result_);
   const Tick end = clock_.Now();
   if (!status.ok()) {
