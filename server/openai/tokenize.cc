@@ -15,6 +15,7 @@
 #include "server/openai/prompt.h"
 #include "server/openai/reply.h"
 #include "server/openai/strict_json.h"
+#include "server/openai/unsupported.h"
 
 namespace banyan::server::openai {
 namespace {
@@ -32,6 +33,7 @@ Result<std::vector<TokenId>> TokensOf(std::string_view body, const Service& serv
   Fields fields(*object, "");
   const std::optional<std::string_view> model = fields.Text("model");
   if (model && *model != service.model_name()) return ModelNotFound(*model, service.model_name());
+  if (auto error = RefuseUnsupported(*object)) return *std::move(error);
   std::optional<std::string_view> text = fields.Text("content");
   if (!text) text = fields.Text("prompt");
   if (fields.error()) return *fields.error();
