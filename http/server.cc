@@ -100,13 +100,16 @@ void BeastServer::Start() {
 
 asio::awaitable<void> BeastServer::Accept() {
   asio::steady_timer pause(acceptor_->get_executor());
+  bool reported = false;  // once, however long it lasts
   while (acceptor_->is_open()) {
     const asio::any_io_executor strand = asio::make_strand(context_);
     auto [error, socket] = co_await acceptor_->async_accept(strand, kAwait);
     if (!error) {
+      reported = false;
       Admit(std::move(socket));
     } else if (acceptor_->is_open() && error != asio::error::connection_aborted) {
-      shared_.Report("Cannot accept a connection: " + error.message());
+      if (!reported) shared_.Report("Cannot accept a connection: " + error.message());
+      reported = true;
       pause.expires_after(kAcceptPause);
       co_await pause.async_wait(kAwait);
     }

@@ -8,7 +8,8 @@
 //   404 not_found           no route has that path
 //   405 method_not_allowed  the path exists for other methods (named in Allow)
 //   413 request_too_large   body over max_body_bytes
-//   415 unsupported_media_type  a body whose Content-Type is not application/json
+//   415 unsupported_media_type  a body whose Content-Type is not application/json,
+//                               or that is compressed
 //   431 headers_too_large   headers over max_header_bytes
 //   500 internal_error      a handler that threw or answered nothing (after the first event: as an
 //                           error event, then the end of the stream)

@@ -69,6 +69,12 @@ Verdict Examine(RequestParser& parser, const Shared& shared) {
     return Refusal(415, "unsupported_media_type",
                    "The Content-Type of a request body must be application/json.");
   }
+  const std::string_view coding = request.Header("content-encoding");
+  if (!coding.empty() && coding != "identity") {
+    return Refusal(415, "unsupported_media_type",
+                   "The Content-Encoding of a request body must be identity, not " +
+                       std::string(coding) + ".");
+  }
   const std::size_t most = shared.options.max_body_bytes;
   if (parser.body_length().value_or(0) > most) {
     return Refusal(413, "request_too_large",

@@ -69,6 +69,8 @@ TEST_F(RequestsTest, MediaTypeOfABody) {
   EXPECT_EQ(status("Content-Type: application/x-www-form-urlencoded\r\n"), 415);
   EXPECT_EQ(status("Content-Type: application/jsonx\r\n"), 415);
   EXPECT_EQ(status(""), 415);
+  EXPECT_EQ(status("Content-Type: application/json\r\nContent-Encoding: gzip\r\n"), 415);
+  EXPECT_EQ(status("Content-Type: application/json\r\nContent-Encoding: identity\r\n"), 200);
   EXPECT_EQ(Ask("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n").status, 200)
       << "no body, no type";
 }
