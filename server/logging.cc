@@ -1,12 +1,19 @@
 #include "server/logging.h"
 
 #include <spdlog/async.h>
-#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <boost/json/serialize.hpp>
+#include <cerrno>
+#include <chrono>
+#include <future>
 #include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
 
 #include "absl/strings/str_format.h"
 #include "base/check.h"
@@ -15,6 +22,27 @@ namespace banyan::server {
 namespace {
 
 constexpr std::size_t kQueuedLines = 8192;
+constexpr std::chrono::seconds kLastLinesPatience(1);
+
+// Writes to stderr's descriptor, not through stdio: its lock, held by a write that waits for a
+// reader, would keep the process from ending.
+class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    const char* at = line.data();
+    std::size_t left = line.size();
+    while (left > 0) {
+      const ssize_t written = ::write(STDERR_FILENO, at, left);
+      if (written < 0 && errno == EINTR) continue;
+      if (written <= 0) return;  // nobody can be told that the log is gone
+      at += written;
+      left -= static_cast<std::size_t>(written);
+    }
+  }
+  void flush_() override {}
+};
 
 struct Target {
   LogFormat format = LogFormat::kText;
@@ -60,9 +88,9 @@ LogSession::LogSession(LogFormat format) {
   auto made = std::make_unique<Target>();
   made->format = format;
   made->pool = std::make_shared<spdlog::details::thread_pool>(kQueuedLines, 1);
-  made->logger = std::make_shared<spdlog::async_logger>(
-      "banyan", std::make_shared<spdlog::sinks::stderr_sink_mt>(), made->pool,
-      spdlog::async_overflow_policy::overrun_oldest);
+  made->logger =
+      std::make_shared<spdlog::async_logger>("banyan", std::make_shared<StderrSink>(), made->pool,
+                                             spdlog::async_overflow_policy::overrun_oldest);
   made->logger->set_pattern(format == LogFormat::kText
                                 ? "%Y-%m-%dT%H:%M:%S.%e%z %l %v"
                                 : R"({"time":"%Y-%m-%dT%H:%M:%S.%e%z","level":"%l",%v})");
@@ -71,7 +99,15 @@ LogSession::LogSession(LogFormat format) {
 
 LogSession::~LogSession() {
   target->logger->flush();
-  target.reset();  // the pool's thread writes what is queued, then ends
+  // The pool's thread writes what is queued, then ends. It cannot while nobody reads a pipe that
+  // stderr is: then it is left behind, so that the process ends all the same.
+  std::promise<void> written;
+  std::future<void> done = written.get_future();
+  std::thread([last = std::move(target), written = std::move(written)]() mutable {
+    last.reset();
+    written.set_value();
+  }).detach();
+  done.wait_for(kLastLinesPatience);
 }
 
 void Log(Severity severity, std::string_view event, LogFields fields) {

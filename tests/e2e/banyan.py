@@ -47,11 +47,11 @@ def eventually(condition, what):
 class Server:
     """One `banyan serve` on a free port of 127.0.0.1, ready."""
 
-    def __init__(self, *arguments, model="null"):
+    def __init__(self, *arguments, model="null", stderr=None):
         self.log = tempfile.NamedTemporaryFile(prefix="banyan-e2e-", suffix=".log", mode="w+")
         command = [BINARY, "serve", "--model", model, "--port", "0", *map(str, arguments)]
         self.process = subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE,
-                                        stderr=self.log, text=True)
+                                        stderr=stderr or self.log, text=True)
         watchdog = threading.Timer(PATIENCE, self.process.kill)
         watchdog.start()
         self.greeting = []
