@@ -4,10 +4,10 @@
 #include <boost/json/value_stack.hpp>
 #include <cmath>
 #include <string>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 
 namespace banyan::server::openai {
@@ -106,7 +106,7 @@ class Builder {
   }
 
   json::value_stack stack_;
-  std::vector<std::unordered_set<std::string>> keys_;  // of the objects that are open
+  std::vector<absl::flat_hash_set<std::string>> keys_;  // of the objects that are open
   std::string key_;
   std::size_t values_ = 0;
   std::string refusal_;
