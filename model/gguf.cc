@@ -68,9 +68,7 @@ absl::StatusOr<std::unique_ptr<File>> File::Open(const std::string& path) {
   absl::StatusOr<Mapping> mapping = Mapping::Open(path);
   if (!mapping.ok()) return mapping.status();
   absl::StatusOr<std::unique_ptr<Gguf>> file = Gguf::Parse(*std::move(mapping));
-  if (!file.ok()) {
-    return absl::Status(file.status().code(), path + ": " + std::string(file.status().message()));
-  }
+  if (!file.ok()) return file.status();
   return *std::move(file);
 }
 

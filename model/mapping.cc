@@ -15,19 +15,19 @@
 namespace banyan::model {
 namespace {
 
-absl::Status SystemError(const std::string& path, const char* what) {
+absl::Status SystemError(const char* what) {
   const int error = errno;
-  const std::string message = absl::StrCat(path, ": ", what, ": ", std::strerror(error));
+  const std::string message = absl::StrCat(what, ": ", std::strerror(error));
   return error == ENOENT ? absl::NotFoundError(message) : absl::InvalidArgumentError(message);
 }
 
-absl::StatusOr<std::size_t> RegularFileSize(int fd, const std::string& path) {
+absl::StatusOr<std::size_t> RegularFileSize(int fd) {
   struct stat facts {};
-  if (::fstat(fd, &facts) != 0) return SystemError(path, "cannot be read");
+  if (::fstat(fd, &facts) != 0) return SystemError("it cannot be read");
   if (!S_ISREG(facts.st_mode)) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": is not a regular file"));
+    return absl::InvalidArgumentError("it is not a regular file");
   }
-  if (facts.st_size == 0) return absl::InvalidArgumentError(absl::StrCat(path, ": is empty"));
+  if (facts.st_size == 0) return absl::InvalidArgumentError("it is empty");
   return static_cast<std::size_t>(facts.st_size);
 }
 
@@ -36,15 +36,15 @@ absl::StatusOr<std::size_t> RegularFileSize(int fd, const std::string& path) {
 absl::StatusOr<Mapping> Mapping::Open(const std::string& path) {
   // O_NONBLOCK: opening a FIFO must not wait for a writer.
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return SystemError(path, "cannot be opened");
-  const absl::StatusOr<std::size_t> size = RegularFileSize(fd, path);
+  if (fd < 0) return SystemError("it cannot be opened");
+  const absl::StatusOr<std::size_t> size = RegularFileSize(fd);
   if (!size.ok()) {
     ::close(fd);
     return size.status();
   }
   void* const data = ::mmap(nullptr, *size, PROT_READ, MAP_PRIVATE, fd, 0);
   ::close(fd);
-  if (data == MAP_FAILED) return SystemError(path, "cannot be mapped");
+  if (data == MAP_FAILED) return SystemError("it cannot be mapped");
   Mapping mapping;
   mapping.data_ = static_cast<const std::byte*>(data);
   mapping.size_ = *size;

@@ -44,7 +44,8 @@ struct StoredTensor {
 // https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 class File {
  public:
-  // kNotFound, or kInvalidArgument with the key or tensor that is wrong, on one line.
+  // kNotFound, or kInvalidArgument with the key or tensor that is wrong, on one line (which leaves
+  // out the path: the caller knows it).
   static absl::StatusOr<std::unique_ptr<File>> Open(const std::string& path);
   virtual ~File() = default;
 

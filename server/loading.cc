@@ -49,7 +49,14 @@ absl::StatusOr<LoadedModel> LoadFile(const ServeOptions& options) {
 }  // namespace
 
 absl::StatusOr<LoadedModel> LoadModel(const ServeOptions& options) {
-  return options.is_null_model() ? LoadNull(options) : LoadFile(options);
+  auto loaded = options.is_null_model() ? LoadNull(options) : LoadFile(options);
+  if (!loaded.ok()) return loaded;
+  const auto page_bytes = static_cast<std::int64_t>(loaded->model->page_bytes());
+  if (options.kv_memory < page_bytes) {
+    return absl::InvalidArgumentError(absl::StrCat("--kv-memory is ", options.kv_memory,
+                                                   " bytes, but one page takes ", page_bytes));
+  }
+  return loaded;
 }
 
 }  // namespace banyan::server

@@ -14,6 +14,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/limits.h"
+#include "base/quote.h"
+#include "base/utf8.h"
 #include "server/quantity.h"
 
 namespace banyan::server {
@@ -25,6 +27,7 @@ constexpr std::int64_t kMaxThreads = 256;
 constexpr std::int64_t kMaxBatchTokens = 1 << 16;
 constexpr std::int64_t kMaxRunning = 4096;
 constexpr std::int64_t kMaxQueue = 1'000'000;
+constexpr std::size_t kMaxNameBytes = 256;
 constexpr std::int64_t kMaxDrainMs = 24 * 3'600'000;
 
 constexpr std::string_view kExamples =
@@ -195,6 +198,14 @@ Exit Refused(std::string_view reason) {
   return Exit{1, line};
 }
 
+// The name goes into JSON, metrics and the terminal.
+bool IsName(std::string_view name) {
+  return !name.empty() && name.size() <= kMaxNameBytes &&
+         FirstInvalidUtf8(name) == std::string_view::npos &&
+         std::none_of(name.begin(), name.end(),
+                      [](unsigned char c) { return c < ' ' || c == 0x7f; });
+}
+
 std::variant<ServeOptions, Exit> ParseServe(std::span<const char* const> arguments) {
   CLI::App app("Serves a model over the OpenAI API.", "banyan serve");
   app.footer(std::string(kExamples));
@@ -205,11 +216,17 @@ std::variant<ServeOptions, Exit> ParseServe(std::span<const char* const> argumen
     app.parse(static_cast<int>(arguments.size()), arguments.data());
   } catch (const CLI::CallForHelp&) {
     return Exit{0, app.help()};
+  } catch (const CLI::ConfigError& error) {
+    return Refused(absl::StrCat("--config: ", error.what()));
   } catch (const CLI::Error& error) {
     return Refused(error.what());
   }
   if (typed.model.empty()) return Refused("--model: a path or null is needed, not an empty text");
   ServeOptions options = Convert(typed);
+  if (!IsName(options.served_model_name)) {
+    return Refused(absl::StrCat("--served-model-name: ", Quote(options.served_model_name),
+                                " is not 1 to ", kMaxNameBytes, " bytes of UTF-8 in one line"));
+  }
   if (options.max_batch_tokens <= options.max_running) {
     return Refused(absl::StrCat("--max-batch-tokens: ", options.max_batch_tokens,
                                 " must be over --max-running, which is ", options.max_running));
@@ -248,6 +265,8 @@ std::variant<ServeOptions, Exit> ParseCommandLine(std::span<const char* const> a
     return Exit{0, app.help()};
   } catch (const CLI::CallForVersion& version) {
     return Exit{0, std::string(version.what()) + "\n"};
+  } catch (const CLI::ConfigError& error) {
+    return Refused(absl::StrCat("--config: ", error.what()));
   } catch (const CLI::Error& error) {
     return Refused(absl::StrCat(error.what(), " (see banyan --help)"));
   }

@@ -6,6 +6,7 @@ import re
 import signal
 import socket
 import struct
+import subprocess
 
 import pytest
 
@@ -29,10 +30,19 @@ def refused(*arguments, **variables):
     (["--model", "null", "--kv-dtype", "fp8"], "fp8"),
     (["--model", "null", "--max-running", "64", "--max-batch-tokens", "64"], "--max-running"),
     (["--model", "null", "--host", "not an address"], "not an address"),
+    (["--model", "null", "--served-model-name", "a\nb"], "--served-model-name"),
+    (["--model", "null", "--served-model-name", "x" * 257], "--served-model-name"),
+    (["--model", "null", "--page-size", "256", "--kv-memory", "2047"], "one page takes 2048"),
     ([], "--model"),
 ])
 def test_wrong_options(arguments, named):
     assert named in refused(*arguments)
+
+
+def test_the_smallest_pool_is_one_page():
+    for size in ("2048", "2049"):
+        with banyan.serving("--page-size", "256", "--kv-memory", size) as server:
+            assert server.get("/v1/models").json()["data"][0]["banyan"]["pages"] == 1
 
 
 def test_options_come_from_the_environment_too():
@@ -202,3 +212,12 @@ def test_logs_can_be_json():
     assert lines[1]["id"] == answer.body["id"]
     assert lines[1]["output_tokens"] == answer.output
     assert lines[0]["pages"] == 512 and lines[0]["kv_bytes"] == 65536
+
+
+def test_a_log_that_nobody_reads_does_not_keep_the_process():
+    # Each request is a line, and a pipe holds 64 KiB of them.
+    server = banyan.Server("--kv-memory", "64KiB", stderr=subprocess.PIPE)
+    for _ in range(600):
+        assert server.chat("Hi", max_tokens=1, ignore_eos=True).output == 1
+    assert server.stop() == 0
+    server.process.stderr.close()

@@ -68,6 +68,20 @@ TEST(Options, AModelIsServedUnderTheStemOfItsFile) {
   EXPECT_EQ(std::get<ServeOptions>(parsed).served_model_name, "tiny");
 }
 
+TEST(Options, AServedNameIsBoundedUtf8InOneLine) {
+  const auto taken = [](const std::string& name) {
+    const auto parsed = Parse({"serve", "--model", "null", "--served-model-name", name.c_str()});
+    return std::holds_alternative<ServeOptions>(parsed);
+  };
+  EXPECT_TRUE(taken(std::string(255, 'x')));
+  EXPECT_TRUE(taken(std::string(256, 'x')));
+  EXPECT_FALSE(taken(std::string(257, 'x')));
+  EXPECT_TRUE(taken("mod\u00e8le 1"));
+  EXPECT_FALSE(taken("a\xFF"));
+  EXPECT_FALSE(taken("a\nb"));
+  EXPECT_FALSE(taken("a\x1B[1m"));
+}
+
 TEST(Options, AModelIsNeeded) {
   auto parsed = Parse({"serve"});
   ASSERT_TRUE(std::holds_alternative<Exit>(parsed));
