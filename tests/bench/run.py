@@ -2,7 +2,7 @@
 """Benchmarks a Banyan server, alone or beside a peer, and prints one JSON object.
 
   run.py --banyan BINARY --model GGUF [--peer URL [--peer-model NAME]] [--work speed,replay]
-         [--threads 2] [--rounds 5] [--output FILE]
+         [--threads 2] [--rounds 5] [--output FILE]     (--work also takes memory)
 
 Starts its own server on a free port of 127.0.0.1. The peer is any OpenAI-compatible server that already
 runs, with the same model and number of threads. Both do the same work in turn, A B A B, in one run;
@@ -12,6 +12,8 @@ the ratios (Banyan / peer, more is better) are what may be quoted, not the rates
           tokens / time to the end of the answer. decode: 64 tokens after a short prompt; rate = 63 /
           time from the first to the last token. Medians over the rounds.
   replay  loadtest/replay.py against both, one after the other.
+  memory  resident bytes of a server of its own (only ours) after work that filled its small pool, beside
+          weights + pool.
 """
 import argparse
 import asyncio
@@ -45,9 +47,9 @@ def prose(rng, words):
 class Banyan:
     """A server of our own: started, timed until ready, ended by its process."""
 
-    def __init__(self, args):
+    def __init__(self, args, *more):
         command = [args.banyan, "serve", "--model", args.model, "--port", "0",
-                   "--threads", str(args.threads), *args.server_arg]
+                   "--threads", str(args.threads), *args.server_arg, *more]
         started = time.perf_counter()
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # its log goes to ours
         for line in self.process.stdout:
@@ -150,6 +152,22 @@ def replay(targets, seed):
     return out
 
 
+def memory(args):
+    server = Banyan(args, "--kv-memory", "48MiB")
+    try:
+        name, facts = server.facts()
+        # Together more tokens than the pool has, so that every page was written.
+        asyncio.run(speed(dict(banyan=(server.url, name)), 2 + facts["pages"] * facts["page_size"] // 500))
+        free = re.search(r'banyan_kv_pages\{state="free"\} (\d+)', server.get("/metrics"))
+        expected = facts["weight_bytes"] + facts["kv_pool_bytes"]
+        resident = server.resident_bytes()
+        return dict(resident_bytes=resident, weight_bytes=facts["weight_bytes"],
+                    kv_pool_bytes=facts["kv_pool_bytes"], free_pages=int(free[1]),
+                    over_mib=round((resident - expected) / 2**20, 1))
+    finally:
+        server.stop()
+
+
 def machine():
     cpu = re.search(r"model name\s*:\s*(.*)", pathlib.Path("/proc/cpuinfo").read_text())
     return dict(cpu=cpu[1] if cpu else platform.processor(), cores=os.cpu_count(),
@@ -162,7 +180,7 @@ def main():
     ap.add_argument("--model", required=True)
     ap.add_argument("--peer", help="base URL of a server to measure beside ours")
     ap.add_argument("--peer-model", default="default")
-    ap.add_argument("--work", default="speed")
+    ap.add_argument("--work", default="speed,memory")
     ap.add_argument("--threads", type=int, default=2)
     ap.add_argument("--rounds", type=int, default=5)
     ap.add_argument("--seed", type=int, default=7)
@@ -170,13 +188,12 @@ def main():
     ap.add_argument("--output", help="a file for the JSON, besides standard output")
     args = ap.parse_args()
     works = args.work.split(",")
-    if unknown := set(works) - {"speed", "replay"}:
+    if unknown := set(works) - {"speed", "replay", "memory"}:
         ap.error(f"unknown work: {', '.join(unknown)}")
 
     server = Banyan(args)
     try:
-        name, facts = server.facts()
-        targets = dict(banyan=(server.url, name))
+        targets = dict(banyan=(server.url, server.facts()[0]))
         if args.peer:
             targets["peer"] = (args.peer.rstrip("/"), args.peer_model)
         out = dict(machine=machine(), threads=args.threads, start_to_ready_s=round(server.start_s, 3))
@@ -186,12 +203,11 @@ def main():
         if "replay" in works:
             note("replay")
             out["replay"] = replay(targets, args.seed)
-        resident = server.resident_bytes()
-        pool = facts.get("kv_pool_bytes", 0)
-        out["memory"] = dict(resident_bytes=resident, weight_bytes=facts.get("weight_bytes"), kv_pool_bytes=pool,
-                             over_mib=round((resident - facts.get("weight_bytes", 0) - pool) / 2**20, 1))
     finally:
         server.stop()
+    if "memory" in works:
+        note("memory")
+        out["memory"] = memory(args)
     text = json.dumps(out, indent=1)
     print(text)
     if args.output:
