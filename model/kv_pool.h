@@ -8,9 +8,6 @@
 
 namespace banyan::model {
 
-inline constexpr std::int32_t kMaxThreads = 256;
-inline constexpr std::int32_t kMaxBatchTokens = 65536;
-
 // kInvalidArgument names the option that is out of range.
 absl::Status CheckOptions(const Options& options);
 

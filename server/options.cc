@@ -23,8 +23,6 @@ namespace {
 
 constexpr std::int64_t kMinKvMemory = 1 << 10;
 constexpr std::int64_t kMaxKvMemory = std::int64_t{16} << 40;
-constexpr std::int64_t kMaxThreads = 256;
-constexpr std::int64_t kMaxBatchTokens = 1 << 16;
 constexpr std::int64_t kMaxRunning = 4096;
 constexpr std::int64_t kMaxQueue = 1'000'000;
 constexpr std::size_t kMaxNameBytes = 256;
@@ -180,9 +178,8 @@ ServeOptions Convert(const Typed& typed) {
   options.kv_memory = *ParseBytes(typed.kv_memory);
   options.page_size = static_cast<std::int32_t>(*ParseInteger(typed.page_size));
   const std::int32_t processors = UsableProcessors();
-  options.threads = typed.threads.empty()
-                        ? static_cast<std::int32_t>(std::min<std::int64_t>(processors, kMaxThreads))
-                        : static_cast<std::int32_t>(*ParseInteger(typed.threads));
+  options.threads = typed.threads.empty() ? std::min(processors, kMaxThreads)
+                                          : static_cast<std::int32_t>(*ParseInteger(typed.threads));
   options.io_threads = std::clamp(processors / 4, 2, 8);
   options.max_batch_tokens = static_cast<std::int32_t>(*ParseInteger(typed.max_batch_tokens));
   options.max_running = static_cast<std::int32_t>(*ParseInteger(typed.max_running));
