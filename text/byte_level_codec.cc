@@ -52,7 +52,8 @@ ByteLevelCodec::ByteLevelCodec(Parts parts, Bpe bpe, ControlTokenFinder control_
 }
 
 absl::StatusOr<std::vector<TokenId>> ByteLevelCodec::Encode(std::string_view text,
-                                                            ControlTokens control) const {
+                                                            ControlTokens control,
+                                                            AddedTokens) const {
   if (text.size() > kMaxTextBytes) return TooLong();
   const std::size_t invalid = FirstInvalidUtf8(text);
   if (invalid != std::string_view::npos) return NotUtf8(invalid);
@@ -60,7 +61,8 @@ absl::StatusOr<std::vector<TokenId>> ByteLevelCodec::Encode(std::string_view tex
   return EncodeRanges(text, std::span(whole).first(control == ControlTokens::kRecognize ? 1 : 0));
 }
 
-absl::StatusOr<std::vector<TokenId>> ByteLevelCodec::Encode(std::span<const Piece> pieces) const {
+absl::StatusOr<std::vector<TokenId>> ByteLevelCodec::Encode(std::span<const Piece> pieces,
+                                                            AddedTokens) const {
   std::string text;
   std::vector<Range> from_template;
   for (std::size_t i = 0; i < pieces.size(); ++i) {
@@ -81,6 +83,15 @@ absl::StatusOr<std::vector<TokenId>> ByteLevelCodec::Encode(std::span<const Piec
     }
   }
   return EncodeRanges(text, from_template);
+}
+
+std::string ByteLevelCodec::Decode(std::span<const TokenId> tokens) const {
+  std::string text;
+  for (const TokenId token : tokens) {
+    const std::string_view bytes = TokenBytes(token);
+    text.append(bytes.empty() ? TokenPiece(token) : bytes);
+  }
+  return text;
 }
 
 absl::StatusOr<std::vector<TokenId>> ByteLevelCodec::EncodeRanges(

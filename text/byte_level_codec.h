@@ -30,17 +30,22 @@ class ByteLevelCodec final : public Codec {
 
   static absl::StatusOr<std::unique_ptr<const Codec>> Create(Parts parts);
 
-  absl::StatusOr<std::vector<TokenId>> Encode(std::string_view text,
-                                              ControlTokens control) const override;
-  absl::StatusOr<std::vector<TokenId>> Encode(std::span<const Piece> pieces) const override;
-  absl::StatusOr<std::vector<Piece>> Render(std::span<const Message> messages) const override {
-    return chat_template_->Render(messages);
+  absl::StatusOr<std::vector<TokenId>> Encode(std::string_view text, ControlTokens control,
+                                              AddedTokens added) const override;
+  absl::StatusOr<std::vector<TokenId>> Encode(std::span<const Piece> pieces,
+                                              AddedTokens added) const override;
+  std::string Decode(std::span<const TokenId> tokens) const override;
+  absl::StatusOr<std::vector<Piece>> Render(const Conversation& conversation) const override {
+    return chat_template_->Render(conversation);
   }
+  const ReasoningMarks* reasoning() const override { return nullptr; }
   std::string_view TokenBytes(TokenId token) const override { return vocabulary_->Bytes(token); }
   std::string_view TokenPiece(TokenId token) const override { return vocabulary_->Spelling(token); }
   std::int32_t vocabulary_size() const override { return vocabulary_->size(); }
   std::size_t longest_token_bytes() const override { return vocabulary_->longest_bytes(); }
   std::span<const TokenId> end_tokens() const override { return end_tokens_; }
+  std::string tokenizer_name() const override { return "BPE"; }
+  std::string template_name() const override { return "ChatML"; }
 
  private:
   struct Range {

@@ -29,6 +29,11 @@ class PieceWriter {
   std::vector<Piece> pieces_;
 };
 
+std::string_view Member(const boost::json::value& message, const char* name) {
+  const boost::json::string* text = message.as_object().at(name).if_string();
+  return text == nullptr ? std::string_view() : std::string_view(*text);
+}
+
 class ChatMl final : public ChatTemplate {
  public:
   // `default_system` is what the model is told when the first message is of another role; nothing
@@ -37,18 +42,20 @@ class ChatMl final : public ChatTemplate {
 
   std::span<const std::string_view> control_tokens() const override { return kChatMlTokens; }
 
-  absl::StatusOr<std::vector<Piece>> Render(std::span<const Message> messages) const override {
+  absl::StatusOr<std::vector<Piece>> Render(const Conversation& conversation) const override {
+    const boost::json::array& messages = conversation.messages;
     PieceWriter out;
-    if (!default_system_.empty() && !messages.empty() && messages.front().role != "system") {
+    if (!default_system_.empty() && !messages.empty() &&
+        Member(messages.front(), "role") != "system") {
       out.Template("<|im_start|>system\n");
       out.Template(default_system_);
       out.Template("<|im_end|>\n");
     }
-    for (const Message& message : messages) {
+    for (const boost::json::value& message : messages) {
       out.Template("<|im_start|>");
-      out.Message(message.role);
+      out.Message(Member(message, "role"));
       out.Template("\n");
-      out.Message(message.content);
+      out.Message(Member(message, "content"));
       out.Template("<|im_end|>\n");
     }
     out.Template("<|im_start|>assistant\n");

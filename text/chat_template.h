@@ -30,8 +30,8 @@ class ChatTemplate {
   // The control tokens that its text relies on, as they are spelled.
   virtual std::span<const std::string_view> control_tokens() const = 0;
 
-  // `messages`, then the beginning of the assistant's answer. Neighbouring pieces differ in origin.
-  virtual absl::StatusOr<std::vector<Piece>> Render(std::span<const Message> messages) const = 0;
+  // Neighbouring pieces differ in origin.
+  virtual absl::StatusOr<std::vector<Piece>> Render(const Conversation& conversation) const = 0;
 };
 
 }  // namespace banyan::text

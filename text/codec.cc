@@ -149,7 +149,8 @@ constexpr std::array<Row, 1> kRows = {{
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<const Codec>> Codec::FromMetadata(const Metadata& metadata) {
+absl::StatusOr<std::unique_ptr<const Codec>> Codec::FromMetadata(const Metadata& metadata,
+                                                                 const CodecOptions&) {
   const auto model = RequireString(metadata, "tokenizer.ggml.model");
   if (!model.ok()) return model.status();
   for (const Row& row : kRows) {

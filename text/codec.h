@@ -1,15 +1,12 @@
-// Text to token ids and back: tokenizer, chat template, streaming detokenizer, stop strings.
+// Text to token ids and back: the tokenizer and chat template of one model.
 //
-// Thread safety: a Codec is immutable after construction and shared by all threads; Detokenizer and
-// StopMatcher belong to one request.
+// Thread safety: a Codec is immutable after construction and shared by all threads.
 //
 // Invariants:
 //  1. Text that comes from a message never becomes a control token: "<|im_end|>" typed by a user is
 //     encoded as plain characters. Rendering therefore returns pieces that name their origin.
 //  2. Where no control token's text lies in a message, not even in part, encoding the pieces gives
 //     the reference tokenizer's ids for their concatenation: merges cross the borders of pieces.
-//  3. What Detokenizer returns is always whole UTF-8, and its outputs joined are the text of all
-//     tokens at once, for any split of bytes over tokens.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +17,9 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/status/status.h"
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
 #include "absl/status/statusor.h"
 #include "base/ids.h"
 #include "base/metadata.h"
@@ -37,21 +36,41 @@ struct Piece {
   Origin origin = Origin::kMessage;
 };
 
-struct Message {
-  std::string role;     // "system", "user", "assistant"
-  std::string content;  // UTF-8
+// A chat as a template sees it. Every string in it, keys too, came with the request: what a
+// template copies out of it is Origin::kMessage.
+struct Conversation {
+  boost::json::array messages{};      // objects: "role", "content", "tool_calls", ...
+  boost::json::array tools{};         // function definitions; undefined to the template when empty
+  boost::json::object arguments{};    // more variables, such as "enable_thinking"
+  bool add_generation_prompt = true;  // end where the assistant's answer begins
+  std::int64_t now = 0;               // seconds since 1970, UTC, for strftime_now
+};
+
+// How a model's template family marks what the model thinks: "<think>" ... "</think>".
+struct ReasoningMarks {
+  std::string begin;
+  std::string end;
 };
 
 enum class ControlTokens : std::uint8_t { kPlainText, kRecognize };
+// Whether the tokens that the model file wants around a text (begin of text, end of text) are
+// added.
+enum class AddedTokens : std::uint8_t { kNone, kAsModelAsks };
 
 // The most text that one call encodes: far more than any context holds.
 inline constexpr std::size_t kMaxTextBytes = 16 << 20;
 
+struct CodecOptions {
+  std::string chat_template;  // Jinja, instead of the model file's; empty: the file's
+};
+
 class Codec {
  public:
-  // From a model file's `tokenizer.*` keys. kUnimplemented names a tokenizer, pre-tokenizer or chat
-  // template that is not known; kInvalidArgument names the key that is missing or contradictory.
-  static absl::StatusOr<std::unique_ptr<const Codec>> FromMetadata(const Metadata& metadata);
+  // From a model file's `tokenizer.*` keys. kUnimplemented names a tokenizer or pre-tokenizer that
+  // is not known; kInvalidArgument names the key that is missing or contradictory, or where a
+  // template does not parse. A file without a template gets a default (docs/text.md).
+  static absl::StatusOr<std::unique_ptr<const Codec>> FromMetadata(
+      const Metadata& metadata, const CodecOptions& options = {});
 
   // The codec of `--model null`: one token per byte, and the control tokens of the ChatML template.
   static std::unique_ptr<const Codec> ForBytes();
@@ -60,15 +79,25 @@ class Codec {
 
   // kInvalidArgument when the text is not UTF-8 (the byte offset is named, with the piece) or has
   // more than kMaxTextBytes.
-  virtual absl::StatusOr<std::vector<TokenId>> Encode(std::string_view text,
-                                                      ControlTokens control) const = 0;
-  virtual absl::StatusOr<std::vector<TokenId>> Encode(std::span<const Piece> pieces) const = 0;
+  virtual absl::StatusOr<std::vector<TokenId>> Encode(
+      std::string_view text, ControlTokens control,
+      AddedTokens added = AddedTokens::kNone) const = 0;
+  // Pieces of a rendered chat. kAsModelAsks: unless the template wrote it, the begin-of-text token
+  // that the model wants comes first.
+  virtual absl::StatusOr<std::vector<TokenId>> Encode(
+      std::span<const Piece> pieces, AddedTokens added = AddedTokens::kNone) const = 0;
+  // The text of `tokens` at once, as the reference decodes: a space that encoding put before the
+  // text is taken off; control tokens are spelled out.
+  virtual std::string Decode(std::span<const TokenId> tokens) const = 0;
 
-  // The chat template over `messages`, ending where the assistant's answer begins.
-  // kInvalidArgument when the template does not allow them (a role it does not know).
-  virtual absl::StatusOr<std::vector<Piece>> Render(std::span<const Message> messages) const = 0;
+  // The chat template over the conversation. kInvalidArgument with the template's own message when
+  // it raises one, kResourceExhausted when it takes too many steps or writes too much.
+  virtual absl::StatusOr<std::vector<Piece>> Render(const Conversation& conversation) const = 0;
+  // Null when the template's family marks no reasoning.
+  virtual const ReasoningMarks* reasoning() const = 0;
 
-  // The bytes that `token` stands for; empty for control tokens and for ids without text.
+  // The bytes that `token` stands for; empty for control tokens (but for those that mark reasoning)
+  // and for ids without text.
   virtual std::string_view TokenBytes(TokenId token) const = 0;
   // The vocabulary's own spelling of `token`, control tokens included (for /tokenize and logs).
   virtual std::string_view TokenPiece(TokenId token) const = 0;
@@ -79,52 +108,10 @@ class Codec {
   virtual std::size_t longest_token_bytes() const = 0;
   // Tokens that end an answer (end of text, end of turn); sorted.
   virtual std::span<const TokenId> end_tokens() const = 0;
-};
 
-// Turns a request's tokens into text as they come.
-class Detokenizer {
- public:
-  explicit Detokenizer(const Codec& codec) : codec_(&codec) {}
-
-  // The text that became complete with `token`; may be empty. Bytes that can never become UTF-8
-  // come out as U+FFFD, one per maximal invalid run as in the Unicode standard (3.9, table 3-8).
-  std::string Push(TokenId token);
-  // What is held back at the end; an unfinished character becomes U+FFFD.
-  std::string Finish();
-
- private:
-  const Codec* codec_;
-  std::string held_;  // fewer than 4 bytes: the beginning of one character
-};
-
-// Finds stop strings in streamed text. No prefix of a stop string leaves before it is known not to
-// be one.
-class StopMatcher {
- public:
-  // At most kMaxStopStrings, each of 1 to kMaxStopStringBytes bytes; the caller has checked.
-  explicit StopMatcher(std::vector<std::string> stops);
-
-  struct Output {
-    std::string text;      // to be sent now
-    bool stopped = false;  // a stop string was found: `text` ends before it, and nothing follows
-  };
-  // The stop string that ends first wins; of those ending together, the one that starts first.
-  Output Push(std::string_view text);
-  // What is held back at the end of the answer.
-  std::string Finish();
-
- private:
-  struct Stop {
-    std::string text;
-    std::vector<std::size_t> borders;  // see Borders() in stop_matcher.cc
-    std::size_t matched = 0;           // bytes of `text` that the text so far ends in
-
-    std::size_t Advance(char byte);  // returns `matched`
-  };
-
-  std::vector<Stop> stops_;
-  std::string held_;  // the longest end of the text so far that begins a stop string
-  bool stopped_ = false;
+  // For people: "BPE (llama-bpe)", "SentencePiece"; "from the file", "given", "default: ChatML".
+  virtual std::string tokenizer_name() const = 0;
+  virtual std::string template_name() const = 0;
 };
 
 }  // namespace banyan::text

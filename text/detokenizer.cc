@@ -1,5 +1,5 @@
 #include "base/utf8.h"
-#include "text/codec.h"
+#include "text/stream.h"
 
 namespace banyan::text {
 

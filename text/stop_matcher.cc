@@ -3,7 +3,7 @@
 
 #include "base/check.h"
 #include "base/limits.h"
-#include "text/codec.h"
+#include "text/stream.h"
 
 namespace banyan::text {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "base/ids.h"
 #include "text/codec.h"
+#include "text/stream.h"
 
 namespace banyan::server::openai {
 

@@ -59,7 +59,7 @@ Result<std::string> ParseContent(const json::object& message, const std::string&
   return joined;
 }
 
-Result<text::Message> ParseMessage(const json::value& value, const std::string& path) {
+Result<json::object> ParseMessage(const json::value& value, const std::string& path) {
   const json::object* object = value.if_object();
   if (object == nullptr) {
     return Invalid(path, absl::StrCat("'", path, "' must be an object, not ",
@@ -77,7 +77,7 @@ Result<text::Message> ParseMessage(const json::value& value, const std::string& 
   if (auto error = RefuseUnsupportedInMessage(*object, path)) return *std::move(error);
   Result<std::string> content = ParseContent(*object, path);
   if (!content.ok()) return content.error();
-  return text::Message{.role = std::string(*role), .content = std::move(*content)};
+  return json::object{{"role", *role}, {"content", std::move(*content)}};
 }
 
 std::optional<http::Error> CheckModel(Fields& fields, std::string_view model_name) {
@@ -166,16 +166,16 @@ http::Error ModelNotFound(std::string_view asked, std::string_view served) {
       .param = "model"};
 }
 
-Result<std::vector<text::Message>> ParseMessages(const json::object& request) {
+Result<json::array> ParseMessages(const json::object& request) {
   Fields fields(request, "");
   const json::array* list = fields.Array("messages");
   if (fields.error()) return *fields.error();
   if (list == nullptr) return Invalid("messages", "'messages' is missing.");
   if (list->empty()) return Invalid("messages", "'messages' must not be empty.");
-  std::vector<text::Message> messages;
+  json::array messages;
   messages.reserve(list->size());
   for (std::size_t i = 0; i < list->size(); ++i) {
-    Result<text::Message> message = ParseMessage((*list)[i], absl::StrCat("messages[", i, "]"));
+    Result<json::object> message = ParseMessage((*list)[i], absl::StrCat("messages[", i, "]"));
     if (!message.ok()) return message.error();
     messages.push_back(std::move(*message));
   }
@@ -190,7 +190,7 @@ Result<ChatRequest> ParseChatRequest(std::string_view body, std::string_view mod
   if (auto error = RefuseUnsupported(*object)) return *std::move(error);
 
   ChatRequest request;
-  Result<std::vector<text::Message>> messages = ParseMessages(*object);
+  Result<json::array> messages = ParseMessages(*object);
   if (!messages.ok()) return messages.error();
   request.messages = std::move(*messages);
   ParseLength(fields, request);

@@ -8,15 +8,15 @@
 #include <string_view>
 #include <vector>
 
+#include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
 #include "server/openai/result.h"
-#include "text/codec.h"
 
 namespace banyan::server::openai {
 
 struct ChatRequest {
-  std::vector<text::Message> messages;     // at least one
+  boost::json::array messages;             // at least one; {"role", "content"} both strings
   std::optional<std::int64_t> max_tokens;  // >= 1
   float temperature = 1.0F;                // 0..2
   float top_p = 1.0F;                      // 0 < top_p <= 1
@@ -32,7 +32,7 @@ struct ChatRequest {
 Result<ChatRequest> ParseChatRequest(std::string_view body, std::string_view model_name);
 
 // The member "messages" of `request`; also for /tokenize.
-Result<std::vector<text::Message>> ParseMessages(const boost::json::object& request);
+Result<boost::json::array> ParseMessages(const boost::json::object& request);
 
 // 404 model_not_found.
 http::Error ModelNotFound(std::string_view asked, std::string_view served);

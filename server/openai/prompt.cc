@@ -28,9 +28,9 @@ http::Error TooLong(std::string message) {
 }  // namespace
 
 Result<std::vector<TokenId>> EncodeChat(const ServedModel& model,
-                                        std::span<const text::Message> messages) {
+                                        const text::Conversation& conversation) {
   const text::Codec& codec = *model.codec;
-  const absl::StatusOr<std::vector<text::Piece>> pieces = codec.Render(messages);
+  const absl::StatusOr<std::vector<text::Piece>> pieces = codec.Render(conversation);
   if (!pieces.ok()) return Invalid("messages", Sentence(pieces.status().message()));
   std::size_t bytes = 0;
   for (const text::Piece& piece : *pieces) bytes += piece.text.size();
@@ -49,7 +49,7 @@ Result<scheduler::Request> MakeRequest(Service& service, const ServedModel& mode
                                        const ChatRequest& chat) {
   scheduler::Request request;
   request.submitted = service.clock().Now();
-  Result<std::vector<TokenId>> prompt = EncodeChat(model, chat.messages);
+  Result<std::vector<TokenId>> prompt = EncodeChat(model, {.messages = chat.messages});
   if (!prompt.ok()) return prompt.error();
   request.prompt = std::move(*prompt);
 

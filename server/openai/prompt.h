@@ -12,11 +12,11 @@
 
 namespace banyan::server::openai {
 
-// The chat template over `messages`, encoded. 400 when the template does not allow them;
-// context_length_exceeded, before any work is done on them, when they have more bytes than a
-// context's tokens can stand for.
+// The chat template over the conversation, encoded. 400 when the template does not allow them;
+// context_length_exceeded, before any work is done on them, when its messages have more bytes than
+// a context's tokens can stand for.
 Result<std::vector<TokenId>> EncodeChat(const ServedModel& model,
-                                        std::span<const text::Message> messages);
+                                        const text::Conversation& conversation);
 
 // All but its id and stream. 400 context_length_exceeded when it can never run.
 Result<scheduler::Request> MakeRequest(Service& service, const ServedModel& model,

@@ -38,9 +38,9 @@ Result<std::vector<TokenId>> TokensOf(std::string_view body, const Service& serv
   if (!text) text = fields.Text("prompt");
   if (fields.error()) return *fields.error();
   if (!text && fields.Any("messages") != nullptr) {
-    const Result<std::vector<text::Message>> messages = ParseMessages(*object);
+    Result<json::array> messages = ParseMessages(*object);
     if (!messages.ok()) return messages.error();
-    return EncodeChat(served, *messages);
+    return EncodeChat(served, {.messages = std::move(*messages)});
   }
   if (!text) return Invalid("content", "'content', 'prompt' or 'messages' is missing.");
   if (text->size() > kMaxTokenizeBytes) {

@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 NARROW = {
     "base": None,
     "http": {"server.h", "client.h"},
-    "text": {"codec.h"},
+    "text": {"codec.h", "stream.h"},
     "radix": {"prefix_cache.h"},
     "scheduler": {"scheduler.h", "inbox.h", "token_stream.h"},
     "model": {"model.h", "batch.h"},

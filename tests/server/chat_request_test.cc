@@ -40,8 +40,8 @@ http::Error Refused(const std::string& body) {
 TEST(ChatRequest, DefaultsAreThoseOfTheApi) {
   const ChatRequest request = Accepted(With(""));
   ASSERT_EQ(request.messages.size(), 1U);
-  EXPECT_EQ(request.messages[0].role, "user");
-  EXPECT_EQ(request.messages[0].content, "Hi");
+  EXPECT_EQ(request.messages[0].at("role"), "user");
+  EXPECT_EQ(request.messages[0].at("content"), "Hi");
   EXPECT_EQ(request.temperature, 1.0F);
   EXPECT_EQ(request.top_p, 1.0F);
   EXPECT_FALSE(request.max_tokens || request.seed);
@@ -66,8 +66,8 @@ TEST(ChatRequest, ContentPartsAreJoined) {
   const ChatRequest request =
       Accepted(R"({"messages":[{"role":"system","content":[{"type":"text","text":"a"},)"
                R"({"type":"text","text":"b"}]},{"role":"assistant","content":""}]})");
-  EXPECT_EQ(request.messages[0].content, "ab");
-  EXPECT_EQ(request.messages[1].content, "");
+  EXPECT_EQ(request.messages[0].at("content"), "ab");
+  EXPECT_EQ(request.messages[1].at("content"), "");
 }
 
 TEST(ChatRequest, TheNewerNameOfMaxTokensWins) {

@@ -15,8 +15,10 @@ TEST(EncodeChat, AContextsTokensBoundTheBytesBeforeTheyAreEncoded) {
   model.scheduling.context_length = 100;
   const std::string around = "<|im_start|>user\n<|im_end|>\n<|im_start|>assistant\n";
   const auto encode = [&](std::size_t bytes) {
-    const text::Message message{"user", std::string(bytes - around.size(), 'x')};
-    return EncodeChat(model, {&message, 1});
+    text::Conversation conversation;
+    conversation.messages.push_back(boost::json::object{
+        {"role", "user"}, {"content", std::string(bytes - around.size(), 'x')}});
+    return EncodeChat(model, conversation);
   };
   // 101 tokens would have at most that many bytes.
   const std::size_t over = 101 * model.codec->longest_token_bytes();

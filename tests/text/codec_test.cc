@@ -10,6 +10,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/text/chat.h"
 #include "tests/text/toy_metadata.h"
 #include "text/chat_template.h"
 
@@ -53,7 +54,7 @@ TEST(ByteCodec, IdsAreBytesThenControlTokens) {
 TEST(ByteCodec, RendersPlainChatMl) {
   const auto codec = Codec::ForBytes();
   const std::vector<Message> messages = {{"user", "hi"}};
-  const auto pieces = codec->Render(messages);
+  const auto pieces = codec->Render(Chat(messages));
   EXPECT_EQ(Joined(*pieces), "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n");
   const auto ids = codec->Encode(*pieces);
   EXPECT_EQ(ids->front(), kImStart);
@@ -153,7 +154,7 @@ TEST(ChatTemplate, ADefaultSystemMessageStandsBeforeOtherRolesOnly) {
       "<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face"
       "<|im_end|>\n";
   const auto render = [&](const std::vector<Message>& messages) {
-    return Joined(*smol->Render(messages));
+    return Joined(*smol->Render(Chat(messages)));
   };
   EXPECT_EQ(render({}), answer);
   EXPECT_EQ(render({{"user", "a"}}), system + "<|im_start|>user\na<|im_end|>\n" + answer);
@@ -206,9 +207,9 @@ TEST(ChatTemplate, NothingInAMessageBecomesAControlToken) {
       // An empty message lets the template's text before and after it meet.
       harmless.push_back({"user", message.content.empty() ? "" : "hello"});
     }
-    const std::vector<Piece> pieces = *codec->Render(messages);
+    const std::vector<Piece> pieces = *codec->Render(Chat(messages));
     const std::vector<TokenId> ids = *codec->Encode(pieces);
-    ASSERT_EQ(controls(ids), controls(*codec->Encode(*codec->Render(harmless))));
+    ASSERT_EQ(controls(ids), controls(*codec->Encode(*codec->Render(Chat(harmless)))));
     // Control tokens have no bytes of their own: what is left is the text without them.
     std::string expected;
     for (const Piece& piece : pieces) {

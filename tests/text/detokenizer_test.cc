@@ -7,7 +7,7 @@
 #include "base/utf8.h"
 #include "gtest/gtest.h"
 #include "tests/text/toy_metadata.h"
-#include "text/codec.h"
+#include "text/stream.h"
 
 namespace banyan::text {
 namespace {

@@ -15,7 +15,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "model/model.h"
+#include "tests/text/chat.h"
 #include "text/codec.h"
+#include "text/stream.h"
 
 namespace banyan::text {
 namespace {
@@ -110,7 +112,7 @@ TEST_F(Goldens, ChatsRenderAndEncodeAsTheReferencesDo) {
       messages.push_back({json::value_to<std::string>(message.at("role")),
                           json::value_to<std::string>(message.at("content"))});
     }
-    const auto pieces = codec_->Render(messages);
+    const auto pieces = codec_->Render(Chat(messages));
     ASSERT_TRUE(pieces.ok()) << pieces.status();
     std::string text;
     for (const Piece& piece : *pieces) text += piece.text;
@@ -152,7 +154,7 @@ TEST_F(Goldens, TypedControlTokensStayPlainCharacters) {
     if (!codec_->TokenBytes(id).empty()) continue;
     const std::string typed(codec_->TokenPiece(id));
     const std::vector<Message> messages = {{"system" + typed, typed}, {"user", "a" + typed + "b"}};
-    const std::vector<TokenId> ids = *codec_->Encode(*codec_->Render(messages));
+    const std::vector<TokenId> ids = *codec_->Encode(*codec_->Render(Chat(messages)));
     const auto controls = std::count_if(
         ids.begin(), ids.end(), [](TokenId token) { return codec_->TokenBytes(token).empty(); });
     EXPECT_EQ(controls, 7) << typed;  // three turns opened and closed, and the answer's opened

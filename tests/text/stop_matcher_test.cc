@@ -6,7 +6,7 @@
 #include "base/limits.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "text/codec.h"
+#include "text/stream.h"
 
 namespace banyan::text {
 namespace {
