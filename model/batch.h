@@ -9,12 +9,40 @@
 
 namespace banyan {
 
-// How a token is drawn from logits. The draw is a function of (logits, params, position) alone.
+// How a token is drawn from logits (docs/sampling.md). The draw is a function of the logits, these,
+// the Sequence's context, biases and masks, and the position alone.
 struct SamplingParams {
-  float temperature = 1.0F;  // 0 is greedy; 0..2
-  float top_p = 1.0F;        // 0 < top_p <= 1
+  float temperature = 1.0F;         // 0 is greedy; 0..2
+  std::int32_t top_k = 0;           // the most tokens to draw from; 0: all
+  float top_p = 1.0F;               // 0 < top_p <= 1
+  float min_p = 0.0F;               // 0..1
+  float repetition_penalty = 1.0F;  // > 0; over the tokens of prompt and answer
+  float presence_penalty = 0.0F;    // -2..2; over the tokens of the answer
+  float frequency_penalty = 0.0F;   // -2..2; per time that the answer has a token
   std::uint64_t seed = 0;
   std::uint32_t choice = 0;  // index among the answers to one request
+
+  bool penalizes() const {
+    return repetition_penalty != 1.0F || presence_penalty != 0.0F || frequency_penalty != 0.0F;
+  }
+};
+
+struct TokenBias {
+  TokenId token = -1;
+  float bias = 0;  // added to its logit
+};
+
+inline constexpr std::int32_t kMaxTopLogprobs = 20;
+
+// Natural logarithms of probabilities under the logits as the model gave them.
+struct TokenLogprob {
+  TokenId token = -1;
+  float log_probability = 0;
+};
+struct ScoredToken {
+  TokenId token = -1;
+  float log_probability = 0;
+  std::vector<TokenLogprob> top{};  // the most probable tokens at its place, the first one first
 };
 
 enum class Logits : std::uint8_t {
@@ -34,6 +62,15 @@ struct Sequence {
   std::span<const PageId> pages{};
   Logits logits = Logits::kNone;
   SamplingParams sampling{};
+  // All tokens before the one that is drawn, the prompt's first; empty unless sampling.penalizes().
+  std::span<const TokenId> context{};
+  std::int64_t prompt_tokens = 0;  // how many of `context` are the prompt's
+  std::span<const TokenBias> logit_bias{};
+  std::span<const TokenId> forbidden{};  // never drawn, as end tokens before min_tokens
+  // How many alternatives are reported with the drawn and with each scored token; 0..20.
+  std::int32_t top_logprobs = 0;
+  // The tokens whose log-probabilities are wanted: scored[i] follows tokens[i]. Empty: none.
+  std::span<const TokenId> scored{};
   // One bit per token id, a set bit allows it; empty allows all.
   std::span<const std::uint64_t> token_mask{};
 };
@@ -49,9 +86,11 @@ struct Batch {
 
 // What became of one Sequence of the batch, at the same index.
 struct SequenceResult {
-  TokenId token = -1;           // -1 unless sampled
-  float log_probability = 0;    // natural logarithm, of `token` under the unfiltered logits
-  std::vector<float> logits{};  // [tokens, vocabulary] with kReturnAll, else empty
+  TokenId token = -1;                 // -1 unless sampled
+  float log_probability = 0;          // of `token`
+  std::vector<TokenLogprob> top{};    // as in ScoredToken
+  std::vector<ScoredToken> scores{};  // of Sequence::scored
+  std::vector<float> logits{};        // [tokens, vocabulary] with kReturnAll, else empty
 };
 
 struct StepResult {

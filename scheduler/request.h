@@ -17,9 +17,17 @@ struct Request {
   RequestId id{};
   std::string name_space;       // pages are shared within it only
   std::vector<TokenId> prompt;  // at least one token
-  std::int64_t max_tokens = 0;  // >= 1; what the client asked, or what the context leaves
+  // >= 0; what the client asked, or what the context leaves. 0: the prompt is computed and kept,
+  // and nothing is sampled.
+  std::int64_t max_tokens = 0;
+  std::int64_t min_tokens = 0;  // no end token is sampled before; <= max_tokens
   SamplingParams sampling;
-  std::vector<TokenId> end_tokens;  // sampling one ends the answer, and it is not sent
+  std::vector<TokenBias> logit_bias;  // of distinct tokens
+  std::vector<TokenId> end_tokens;    // sampling one ends the answer, and it is not sent
+  std::int32_t top_logprobs = 0;      // alternatives reported with each token; 0..kMaxTopLogprobs
+  // The log-probability of each token of the prompt but the first is reported (kPromptScores,
+  // before the first token). Such a prompt is computed from its beginning: pages hold no logits.
+  bool score_prompt = false;
   Tick submitted{0};
   std::shared_ptr<TokenStream> stream;
 };

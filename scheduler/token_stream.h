@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/ids.h"
+#include "model/batch.h"
 
 namespace banyan::scheduler {
 
@@ -42,11 +43,13 @@ struct Usage {
 };
 
 struct StreamEvent {
-  enum class Kind : std::uint8_t { kAdmitted, kToken, kFinished };
+  enum class Kind : std::uint8_t { kAdmitted, kPromptScores, kToken, kFinished };
   Kind kind = Kind::kToken;
   std::int64_t cached_tokens = 0;             // kAdmitted
   TokenId token = -1;                         // kToken
   float log_probability = 0;                  // kToken
+  std::vector<TokenLogprob> top;              // kToken
+  std::vector<ScoredToken> scores;            // kPromptScores: of the prompt's next tokens
   FinishReason reason = FinishReason::kNone;  // kFinished
   Usage usage;                                // kFinished
 };

@@ -124,6 +124,8 @@ void Engine::ReadStreams() {
           answer.admitted = true;
           answer.cached_tokens = event.cached_tokens;
           break;
+        case StreamEvent::Kind::kPromptScores:
+          break;
         case StreamEvent::Kind::kToken:
           EXPECT_TRUE(answer.admitted);
           answer.tokens.push_back(event.token);
