@@ -38,14 +38,14 @@ class ByteLevelCodec final : public Codec {
   absl::StatusOr<std::vector<Piece>> Render(const Conversation& conversation) const override {
     return chat_template_->Render(conversation);
   }
-  const ReasoningMarks* reasoning() const override { return nullptr; }
+  const ReasoningMarks* reasoning() const override { return chat_template_->reasoning(); }
   std::string_view TokenBytes(TokenId token) const override { return vocabulary_->Bytes(token); }
   std::string_view TokenPiece(TokenId token) const override { return vocabulary_->Spelling(token); }
   std::int32_t vocabulary_size() const override { return vocabulary_->size(); }
   std::size_t longest_token_bytes() const override { return vocabulary_->longest_bytes(); }
   std::span<const TokenId> end_tokens() const override { return end_tokens_; }
   std::string tokenizer_name() const override { return "BPE"; }
-  std::string template_name() const override { return "ChatML"; }
+  std::string template_name() const override { return std::string(chat_template_->name()); }
 
  private:
   struct Range {

@@ -10,8 +10,6 @@
 namespace banyan::text {
 namespace {
 
-constexpr std::array<std::string_view, 2> kChatMlTokens = {"<|im_start|>", "<|im_end|>"};
-
 // Appends to the last piece where the origin is the same.
 class PieceWriter {
  public:
@@ -38,9 +36,11 @@ class ChatMl final : public ChatTemplate {
  public:
   // `default_system` is what the model is told when the first message is of another role; nothing
   // when empty.
-  explicit ChatMl(std::string_view default_system) : default_system_(default_system) {}
+  ChatMl(std::string_view default_system, std::string_view name)
+      : default_system_(default_system), name_(name) {}
 
-  std::span<const std::string_view> control_tokens() const override { return kChatMlTokens; }
+  const ReasoningMarks* reasoning() const override { return nullptr; }
+  std::string_view name() const override { return name_; }
 
   absl::StatusOr<std::vector<Piece>> Render(const Conversation& conversation) const override {
     const boost::json::array& messages = conversation.messages;
@@ -64,6 +64,7 @@ class ChatMl final : public ChatTemplate {
 
  private:
   std::string_view default_system_;  // a constant of this file
+  std::string name_;
 };
 
 struct Row {
@@ -83,16 +84,33 @@ constexpr std::array<Row, 1> kRows = {{
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<const ChatTemplate>> ChatTemplate::ForText(std::string_view text) {
+absl::StatusOr<std::unique_ptr<const ChatTemplate>> ChatTemplate::Parse(std::string_view text,
+                                                                        const Specials&) {
   for (const Row& row : kRows) {
-    if (row.text == text) return std::make_unique<const ChatMl>(row.default_system);
+    if (row.text == text) {
+      return std::make_unique<const ChatMl>(row.default_system, "from the file");
+    }
   }
-  return absl::UnimplementedError(
-      absl::StrCat("tokenizer.chat_template: this template is not known: ", Quote(text)));
+  return absl::UnimplementedError(absl::StrCat("this template is not known: ", Quote(text)));
 }
 
-std::unique_ptr<const ChatTemplate> ChatTemplate::PlainChatMl() {
-  return std::make_unique<const ChatMl>("");
+std::unique_ptr<const ChatTemplate> ChatTemplate::Default(
+    const std::function<bool(std::string_view)>&, const Specials&) {
+  return std::make_unique<const ChatMl>("", "default: ChatML");
+}
+
+absl::StatusOr<std::unique_ptr<const ChatTemplate>> ChatTemplate::Choose(
+    std::string_view given, std::optional<std::string_view> from_file,
+    const std::function<bool(std::string_view)>& has_control_token, const Specials& specials) {
+  if (given.empty() && !from_file) return Default(has_control_token, specials);
+  auto parsed = Parse(given.empty() ? *from_file : given, specials);
+  if (!parsed.ok()) {
+    return absl::Status(
+        parsed.status().code(),
+        absl::StrCat(given.empty() ? "tokenizer.chat_template" : "the given chat template", ": ",
+                     parsed.status().message()));
+  }
+  return parsed;
 }
 
 }  // namespace banyan::text

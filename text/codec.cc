@@ -94,30 +94,35 @@ absl::StatusOr<std::vector<TokenId>> ReadTokenIds(const Metadata& metadata,
 }
 
 absl::StatusOr<std::unique_ptr<const ChatTemplate>> ReadTemplate(const Metadata& metadata,
-                                                                 const Vocabulary& vocabulary) {
+                                                                 const Vocabulary& vocabulary,
+                                                                 const CodecOptions& options) {
   constexpr std::string_view kKey = "tokenizer.chat_template";
-  if (!metadata.Has(kKey)) {
-    return absl::UnimplementedError(
-        absl::StrCat(std::string(kKey),
-                     " is missing: models without a chat template are not "
-                     "supported"));
+  std::optional<std::string_view> from_file;
+  if (metadata.Has(kKey)) {
+    const auto text = RequireString(metadata, kKey);
+    if (!text.ok()) return text.status();
+    from_file = *text;
   }
-  const auto text = RequireString(metadata, kKey);
-  if (!text.ok()) return text.status();
-  auto chat_template = ChatTemplate::ForText(*text);
-  if (!chat_template.ok()) return chat_template.status();
-  // Spelled out in plain characters they would not mean to the model what they mean to the
-  // template.
-  for (const std::string_view token : (*chat_template)->control_tokens()) {
-    if (vocabulary.Find(token, TokenType::kControl)) continue;
-    if (vocabulary.Find(token, TokenType::kUserDefined)) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "tokenizer.ggml.tokens: the chat template needs the control token ", Quote(token)));
-  }
-  return chat_template;
+  const auto spelling = [&](std::string_view key) {
+    const std::optional<std::int64_t> id = metadata.Integer(key);
+    return id ? std::string(vocabulary.Spelling(static_cast<TokenId>(*id))) : std::string();
+  };
+  const Specials specials = {.bos_token = spelling("tokenizer.ggml.bos_token_id"),
+                             .eos_token = spelling("tokenizer.ggml.eos_token_id"),
+                             .unk_token = spelling("tokenizer.ggml.unknown_token_id"),
+                             .sep_token = spelling("tokenizer.ggml.seperator_token_id"),
+                             .pad_token = spelling("tokenizer.ggml.padding_token_id"),
+                             .cls_token = spelling("tokenizer.ggml.cls_token_id"),
+                             .mask_token = spelling("tokenizer.ggml.mask_token_id")};
+  const auto has_control_token = [&](std::string_view token) {
+    return vocabulary.Find(token, TokenType::kControl) ||
+           vocabulary.Find(token, TokenType::kUserDefined);
+  };
+  return ChatTemplate::Choose(options.chat_template, from_file, has_control_token, specials);
 }
 
-absl::StatusOr<std::unique_ptr<const Codec>> ByteLevelFromMetadata(const Metadata& metadata) {
+absl::StatusOr<std::unique_ptr<const Codec>> ByteLevelFromMetadata(const Metadata& metadata,
+                                                                   const CodecOptions& options) {
   const auto pre = RequireString(metadata, "tokenizer.ggml.pre");
   if (!pre.ok()) return pre.status();
   absl::StatusOr<PreTokenizer> pre_tokenizer = PreTokenizer::ForName(*pre);
@@ -129,7 +134,7 @@ absl::StatusOr<std::unique_ptr<const Codec>> ByteLevelFromMetadata(const Metadat
   if (!end_tokens.ok()) return end_tokens.status();
   const auto merges = RequireStrings(metadata, "tokenizer.ggml.merges");
   if (!merges.ok()) return merges.status();
-  auto chat_template = ReadTemplate(metadata, **vocabulary);
+  auto chat_template = ReadTemplate(metadata, **vocabulary, options);
   if (!chat_template.ok()) return chat_template.status();
   return ByteLevelCodec::Create({.vocabulary = *std::move(vocabulary),
                                  .merges = *merges,
@@ -140,7 +145,7 @@ absl::StatusOr<std::unique_ptr<const Codec>> ByteLevelFromMetadata(const Metadat
 
 struct Row {
   std::string_view model;  // as in `tokenizer.ggml.model`
-  absl::StatusOr<std::unique_ptr<const Codec>> (*make)(const Metadata&);
+  absl::StatusOr<std::unique_ptr<const Codec>> (*make)(const Metadata&, const CodecOptions&);
 };
 
 constexpr std::array<Row, 1> kRows = {{
@@ -150,11 +155,11 @@ constexpr std::array<Row, 1> kRows = {{
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<const Codec>> Codec::FromMetadata(const Metadata& metadata,
-                                                                 const CodecOptions&) {
+                                                                 const CodecOptions& options) {
   const auto model = RequireString(metadata, "tokenizer.ggml.model");
   if (!model.ok()) return model.status();
   for (const Row& row : kRows) {
-    if (row.model == *model) return row.make(metadata);
+    if (row.model == *model) return row.make(metadata, options);
   }
   return absl::UnimplementedError(
       absl::StrCat("tokenizer.ggml.model = ", Quote(*model), ": this tokenizer is not known"));
@@ -178,7 +183,7 @@ std::unique_ptr<const Codec> Codec::ForBytes() {
       {.vocabulary = std::make_unique<const Vocabulary>(*std::move(vocabulary)),
        .merges = {},
        .pre_tokenizer = std::nullopt,
-       .chat_template = ChatTemplate::PlainChatMl(),
+       .chat_template = ChatTemplate::Default([](std::string_view) { return true; }, {}),
        .end_tokens = {}});
   CHECK(codec.ok());
   return *std::move(codec);

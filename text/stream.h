@@ -71,6 +71,10 @@ class ReasoningSplitter {
 
   ReasoningSplitter(const ReasoningMarks& marks, Start start);
 
+  // Where an answer to this prompt starts: in the reasoning when the prompt ends with the mark that
+  // begins one, white space aside, and the template wrote that mark.
+  static Start StartAfter(const ReasoningMarks& marks, std::span<const Piece> prompt);
+
   struct Output {
     std::string reasoning;
     std::string answer;

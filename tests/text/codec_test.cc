@@ -148,7 +148,7 @@ TEST(Pieces, TextIsBounded) {
 }
 
 TEST(ChatTemplate, ADefaultSystemMessageStandsBeforeOtherRolesOnly) {
-  const auto smol = *ChatTemplate::ForText(kSmolTemplate);
+  const auto smol = *ChatTemplate::Parse(kSmolTemplate, {});
   const std::string answer = "<|im_start|>assistant\n";
   const std::string system =
       "<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face"

@@ -45,8 +45,6 @@ TEST(TokenizerMetadata, EveryRequiredKeyIsMissed) {
     ExpectRefused(absl::StatusCode::kInvalidArgument, key,
                   [&](ToyMetadata& metadata) { metadata.values.erase(key); });
   }
-  ExpectRefused(absl::StatusCode::kUnimplemented, "tokenizer.chat_template is missing",
-                [](ToyMetadata& metadata) { metadata.values.erase("tokenizer.chat_template"); });
 }
 
 TEST(TokenizerMetadata, EveryKeyOfAnotherTypeIsRefused) {
@@ -170,15 +168,6 @@ TEST(TokenizerMetadata, ATokenThatEndsATurnEndsTheAnswer) {
   ToyMetadata metadata;
   metadata.values["tokenizer.ggml.eot_token_id"] = std::int64_t{66};
   EXPECT_THAT((*Codec::FromMetadata(metadata))->end_tokens(), ElementsAre(66, 256, 259, 260));
-}
-
-TEST(TokenizerMetadata, TheTemplatesControlTokensAreInTheVocabulary) {
-  const auto invalid = absl::StatusCode::kInvalidArgument;
-  ExpectRefused(invalid, "'<|im_start|>'", [](ToyMetadata& m) { m.strings(kTokens)[258] = "xx"; });
-  ExpectRefused(invalid, "'<|im_end|>'", [](ToyMetadata& m) { m.integers(kTypes)[259] = 1; });
-  ToyMetadata user_defined;
-  user_defined.integers(kTypes)[259] = 4;
-  EXPECT_TRUE(Codec::FromMetadata(user_defined).ok());
 }
 
 TEST(TokenizerMetadata, TheLongestTokenIsCountedInBytesOfText) {
