@@ -13,7 +13,7 @@ namespace banyan::model {
 namespace {
 
 constexpr Architecture kArchitectures[] = {
-    {"llama", LoadLlama},
+    {"llama", CheckLlama, LoadLlama},
 };
 
 std::string Known() {
@@ -24,7 +24,11 @@ std::string Known() {
   return names;
 }
 
-absl::StatusOr<const Architecture*> Find(const Metadata& metadata) {
+}  // namespace
+
+std::span<const Architecture> Architectures() { return kArchitectures; }
+
+absl::StatusOr<const Architecture*> FindArchitecture(const Metadata& metadata) {
   const std::optional<std::string_view> name = metadata.String("general.architecture");
   if (!name) {
     return absl::InvalidArgumentError("key 'general.architecture' is missing or not a string");
@@ -36,18 +40,10 @@ absl::StatusOr<const Architecture*> Find(const Metadata& metadata) {
                                                " is not supported (supported: ", Known(), ")"));
 }
 
-}  // namespace
-
-std::span<const Architecture> Architectures() { return kArchitectures; }
-
 absl::StatusOr<std::unique_ptr<Model>> Model::Load(std::unique_ptr<File> file,
                                                    const Options& options) {
   if (absl::Status status = CheckOptions(options); !status.ok()) return status;
-  const Metadata& metadata = file->metadata();
-  if (metadata.Integer("split.count").value_or(1) > 1) {
-    return absl::UnimplementedError("key 'split.count': models in several files are not supported");
-  }
-  const absl::StatusOr<const Architecture*> architecture = Find(metadata);
+  const absl::StatusOr<const Architecture*> architecture = FindArchitecture(file->metadata());
   if (!architecture.ok()) return architecture.status();
   try {
     return (*architecture)->load(*file, options);

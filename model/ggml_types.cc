@@ -1,5 +1,11 @@
 #include "model/ggml_types.h"
 
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "model/model.h"
+
 namespace banyan::model {
 namespace {
 
@@ -8,7 +14,8 @@ struct StoredType {
   kernels::BlockShape shape;
 };
 
-// https://github.com/ggml-org/ggml/blob/master/docs/gguf.md and its ggml-common.h.
+// https://github.com/ggml-org/ggml: docs/gguf.md, include/ggml.h and src/ggml-common.h. Those that
+// kernels::DType has are there; this table may name them too.
 constexpr StoredType kWithoutKernels[] = {
     {2, {"Q4_0", 32, 18}},      {6, {"Q5_0", 32, 22}},      {7, {"Q5_1", 32, 24}},
     {9, {"Q8_1", 32, 36}},      {10, {"Q2_K", 256, 84}},    {11, {"Q3_K", 256, 110}},
@@ -19,8 +26,23 @@ constexpr StoredType kWithoutKernels[] = {
     {24, {"I8", 1, 1}},         {25, {"I16", 1, 2}},        {26, {"I32", 1, 4}},
     {27, {"I64", 1, 8}},        {28, {"F64", 1, 8}},        {29, {"IQ1_M", 256, 56}},
     {30, {"BF16", 1, 2}},       {34, {"TQ1_0", 256, 54}},   {35, {"TQ2_0", 256, 66}},
-    {39, {"MXFP4", 32, 17}},
+    {39, {"MXFP4", 32, 17}},    {40, {"NVFP4", 64, 36}},    {41, {"Q1_0", 128, 18}},
+    {42, {"Q2_0", 64, 18}},
 };
+
+struct RemovedType {
+  std::uint32_t number;
+  std::string_view name;
+};
+
+// Numbers that files of the past used and the format took back.
+constexpr RemovedType kRemoved[] = {
+    {4, "Q4_2"},      {5, "Q4_3"},        {31, "Q4_0_4_4"},   {32, "Q4_0_4_8"},
+    {33, "Q4_0_8_8"}, {36, "IQ4_NL_4_4"}, {37, "IQ4_NL_4_8"}, {38, "IQ4_NL_8_8"},
+};
+
+// Past every number that the format has had so far.
+constexpr std::uint32_t kEndOfTypes = 64;
 
 }  // namespace
 
@@ -30,6 +52,28 @@ std::optional<kernels::BlockShape> FindStoredType(std::uint32_t gguf_type) {
     if (type.number == gguf_type) return type.shape;
   }
   return std::nullopt;
+}
+
+std::string_view FindRemovedType(std::uint32_t gguf_type) {
+  for (const RemovedType& type : kRemoved) {
+    if (type.number == gguf_type) return type.name;
+  }
+  return {};
+}
+
+std::string SupportedTypes() {
+  std::string names;
+  for (std::uint32_t type = 0; type < kEndOfTypes; ++type) {
+    const std::optional<kernels::BlockShape> shape = kernels::FindBlockShape(type);
+    if (shape) absl::StrAppend(&names, names.empty() ? "" : ", ", std::string(shape->name));
+  }
+  return names;
+}
+
+std::string_view TensorTypeName(std::uint32_t type) {
+  const std::optional<kernels::BlockShape> shape = FindStoredType(type);
+  CHECK(shape.has_value());
+  return shape->name;
 }
 
 }  // namespace banyan::model

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "kernels/tensor.h"
 
@@ -11,5 +13,9 @@ namespace banyan::model {
 
 // Nothing for a number that the format does not define (or no longer defines).
 std::optional<kernels::BlockShape> FindStoredType(std::uint32_t gguf_type);
+// The name of a type that the format had and took back; empty for any other number.
+std::string_view FindRemovedType(std::uint32_t gguf_type);
+// Those that run, for messages: "F32, F16, ...".
+std::string SupportedTypes();
 
 }  // namespace banyan::model

@@ -63,6 +63,14 @@ class Gguf final : public File, public Metadata {
   const Metadata& metadata() const override { return *this; }
   std::span<const StoredTensor> tensors() const override { return tensors_; }
   void Release(const StoredTensor& tensor) const override { mapping_.Release(tensor.data); }
+  std::int64_t bytes() const override { return static_cast<std::int64_t>(bytes_.size()); }
+  std::int32_t parts() const override { return 1; }
+
+  std::vector<std::string_view> keys() const;  // in no order
+  // Whether `other` has that key of this file, with the same type and bytes.
+  bool HasSameValue(std::string_view key, const Gguf& other) const;
+  // Whether the tensor's data lies in this file.
+  bool Holds(const StoredTensor& tensor) const;
 
   bool Has(std::string_view key) const override { return values_.contains(key); }
   std::optional<std::string_view> String(std::string_view key) const override;
@@ -79,7 +87,7 @@ class Gguf final : public File, public Metadata {
     GgufType type = GgufType::kUint8;  // of the elements, when it is an array
     bool is_array = false;
     std::uint64_t count = 1;          // elements
-    const std::byte* data = nullptr;  // of the first element
+    std::span<const std::byte> data;  // of all elements
   };
 
   Gguf() = default;
@@ -87,6 +95,7 @@ class Gguf final : public File, public Metadata {
   const Value* FindArray(std::string_view key) const;
 
   Mapping mapping_;  // empty when the bytes belong to someone else
+  std::span<const std::byte> bytes_;
   absl::flat_hash_map<std::string_view, Value> values_;
   std::vector<StoredTensor> tensors_;  // in the file's order
 };

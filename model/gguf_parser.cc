@@ -142,8 +142,9 @@ absl::Status GgufParser::ParseKey(std::uint64_t index) {
   } else if (value.type != GgufType::kString && GgufTypeBytes(value.type) == 0) {
     return WrongKey(key, "unknown type ", type);
   }
-  value.data = reader_.here();
+  const std::byte* const data = reader_.here();
   if (absl::Status status = SkipElements(key, value); !status.ok()) return status;
+  value.data = {data, reader_.here()};
   if (!file_.values_.emplace(key, value).second) return WrongKey(key, "is there twice");
   return absl::OkStatus();
 }
@@ -183,8 +184,8 @@ absl::Status GgufParser::SkipElements(std::string_view key, const Gguf::Value& v
     return WrongKey(key, value.count, " elements of ", size, " bytes lie past the end of the file");
   }
   if (value.type == GgufType::kBool) {
-    const std::byte* const end = value.data + value.count;
-    if (std::any_of(value.data, end, [](std::byte b) { return b > std::byte{1}; })) {
+    const std::byte* const first = reader_.here();
+    if (std::any_of(first, first + value.count, [](std::byte b) { return b > std::byte{1}; })) {
       return WrongKey(key, "a boolean is neither 0 nor 1");
     }
   }
@@ -252,7 +253,15 @@ absl::Status GgufParser::ParseShape(StoredTensor& tensor) {
 
 absl::Status GgufParser::SizeTensor(StoredTensor& tensor, std::uint64_t offset) {
   const std::optional<kernels::BlockShape> shape = FindStoredType(tensor.type);
-  if (!shape) return WrongTensor(tensor.name, "unknown tensor type ", tensor.type);
+  if (!shape) {
+    if (const std::string name(FindRemovedType(tensor.type)); !name.empty()) {
+      return WrongTensor(tensor.name, "the format has no type ", name, " (", tensor.type,
+                         ") any more: quantize the model again (supported: ", SupportedTypes(),
+                         ")");
+    }
+    return WrongTensor(tensor.name, "unknown tensor type ", tensor.type,
+                       " (supported: ", SupportedTypes(), ")");
+  }
   const auto block = static_cast<std::uint64_t>(shape->block);
   const auto block_bytes = static_cast<std::uint64_t>(shape->bytes);
   if (static_cast<std::uint64_t>(tensor.dims[0]) % block != 0) {

@@ -12,7 +12,7 @@
 
 namespace banyan::model {
 
-absl::StatusOr<std::unique_ptr<Model>> LoadLlama(const File& file, const Options& options) {
+absl::Status CheckLlama(const File& file) {
   const absl::StatusOr<LlamaShape> shape = LlamaShape::Read(file);
   if (!shape.ok()) return shape.status();
   if (const std::vector<std::string> missing = kernels::MissingCpuFeatures(); !missing.empty()) {
@@ -20,6 +20,12 @@ absl::StatusOr<std::unique_ptr<Model>> LoadLlama(const File& file, const Options
         absl::StrCat("this machine lacks instructions that the CPU backend needs: ",
                      absl::StrJoin(missing, ", ")));
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Model>> LoadLlama(const File& file, const Options& options) {
+  if (absl::Status status = CheckLlama(file); !status.ok()) return status;
+  const absl::StatusOr<LlamaShape> shape = LlamaShape::Read(file);
   return Transformer<kernels::CpuBackend, Llama<kernels::CpuBackend>>::Load(
       file, options, "llama", *shape, kernels::CpuBackend::Create(options.threads));
 }

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -25,6 +26,7 @@ struct Facts {
   std::int32_t vocabulary_size = 0;
   std::int64_t context_length = 0;  // tokens
   std::int32_t layers = 0;
+  std::int32_t heads = 0;
   std::int32_t kv_heads = 0;
   std::int32_t head_dim = 0;
   std::int64_t parameters = 0;
@@ -40,12 +42,16 @@ struct StoredTensor {
   std::span<const std::byte> data;
 };
 
-// A GGUF file (v2 or v3), memory-mapped, every count, offset, type and dimension checked.
+// The name of a tensor type that the GGUF format defines: "Q4_1".
+std::string_view TensorTypeName(std::uint32_t type);
+
+// A GGUF file (v2 or v3), memory-mapped, every count, offset, type and dimension checked. A model
+// split into several files is one File, opened by the name of its first part.
 // https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 class File {
  public:
   // kNotFound, or kInvalidArgument with the key or tensor that is wrong, on one line (which leaves
-  // out the path: the caller knows it).
+  // out the path: the caller knows it; only other parts are named).
   static absl::StatusOr<std::unique_ptr<File>> Open(const std::string& path);
   virtual ~File() = default;
 
@@ -53,7 +59,17 @@ class File {
   virtual std::span<const StoredTensor> tensors() const = 0;
   // The tensor's data was used and will not be read again soon: its memory stops being resident.
   virtual void Release(const StoredTensor& tensor) const = 0;
+  virtual std::int64_t bytes() const = 0;  // of all parts
+  virtual std::int32_t parts() const = 0;
 };
+
+// What a file would be as a model, as far as its header tells: no weight is read.
+struct Inspection {
+  Facts facts;  // weight_bytes as the file holds them; 0 for what is not known
+  std::vector<std::string>
+      problems;  // why Model::Load would refuse it, a line each; none: it loads
+};
+Inspection Inspect(const File& file);
 
 struct Options {
   std::int32_t threads = 1;     // compute threads, the caller's among them; 1..256

@@ -114,6 +114,7 @@ class Transformer final : public Model {
     facts_.vocabulary_size = shape_.vocabulary;
     facts_.context_length = shape_.context;
     facts_.layers = shape_.layers;
+    facts_.heads = shape_.heads;
     facts_.kv_heads = shape_.kv_heads;
     facts_.head_dim = shape_.head_dim;
     facts_.parameters = packer.parameters();

@@ -128,13 +128,37 @@ TEST(GgufTensors, AreViewsOfTheFilesBytes) {
   }
 }
 
-TEST(GgufTensors, TypesWithoutKernelsAreSizedToo) {
-  GgufWriter writer;
-  writer.Tensor("k", 12, {256, 3}, Zeros(3 * 144));  // Q4_K
-  EXPECT_TRUE(ErrorOf(writer).ok());
-  GgufWriter shorter;
-  shorter.Tensor("k", 12, {256, 3}, Zeros(3 * 144 - 1));
-  ExpectRefused(shorter, "'k'", "past the end");
+// Each type's block as the format's own headers define it, by its number.
+TEST(GgufTensors, EveryTypeOfTheFormatHasItsNameAndSize) {
+  struct Type {
+    std::uint32_t number;
+    const char* name;
+    std::uint64_t block;
+    std::size_t bytes;
+  };
+  constexpr Type kTypes[] = {
+      {0, "F32", 1, 4},         {1, "F16", 1, 2},         {2, "Q4_0", 32, 18},
+      {3, "Q4_1", 32, 20},      {6, "Q5_0", 32, 22},      {7, "Q5_1", 32, 24},
+      {8, "Q8_0", 32, 34},      {9, "Q8_1", 32, 36},      {10, "Q2_K", 256, 84},
+      {11, "Q3_K", 256, 110},   {12, "Q4_K", 256, 144},   {13, "Q5_K", 256, 176},
+      {14, "Q6_K", 256, 210},   {15, "Q8_K", 256, 292},   {16, "IQ2_XXS", 256, 66},
+      {17, "IQ2_XS", 256, 74},  {18, "IQ3_XXS", 256, 98}, {19, "IQ1_S", 256, 50},
+      {20, "IQ4_NL", 32, 18},   {21, "IQ3_S", 256, 110},  {22, "IQ2_S", 256, 82},
+      {23, "IQ4_XS", 256, 136}, {24, "I8", 1, 1},         {25, "I16", 1, 2},
+      {26, "I32", 1, 4},        {27, "I64", 1, 8},        {28, "F64", 1, 8},
+      {29, "IQ1_M", 256, 56},   {30, "BF16", 1, 2},       {34, "TQ1_0", 256, 54},
+      {35, "TQ2_0", 256, 66},   {39, "MXFP4", 32, 17},    {40, "NVFP4", 64, 36},
+      {41, "Q1_0", 128, 18},    {42, "Q2_0", 64, 18},
+  };
+  for (const Type& type : kTypes) {
+    GgufWriter exact;
+    exact.Tensor("w", type.number, {type.block, 3}, Zeros(3 * type.bytes));
+    EXPECT_TRUE(ErrorOf(exact).ok()) << type.name;
+    EXPECT_EQ(TensorTypeName(type.number), type.name);
+    GgufWriter shorter;
+    shorter.Tensor("w", type.number, {type.block, 3}, Zeros(3 * type.bytes - 1));
+    ExpectRefused(shorter, "'w'", "past the end");
+  }
 }
 
 // Every prefix of a file is refused or, where only bytes that nobody claims are missing, parsed.
@@ -270,10 +294,17 @@ TEST(HostileGguf, UnknownTypes) {
   GgufWriter boolean;
   boolean.Scalar("flag", GgufType::kBool, std::uint8_t{2});
   ExpectRefused(boolean, "'flag'", "boolean");
-  for (const std::uint32_t type : {4U, 31U, 40U, UINT32_MAX}) {
+  for (const std::uint32_t type : {43U, 63U, 64U, UINT32_MAX}) {
     GgufWriter tensor;
     tensor.Tensor("w", type, {32}, Zeros(256));
-    ExpectRefused(tensor, "'w'", "unknown tensor type " + std::to_string(type));
+    ExpectRefused(tensor, "'w'", "unknown tensor type " + std::to_string(type),
+                  "supported: F32, F16, ");
+  }
+  for (const auto& [type, name] :
+       {std::pair{4U, "Q4_2"}, std::pair{31U, "Q4_0_4_4"}, std::pair{38U, "IQ4_NL_8_8"}}) {
+    GgufWriter tensor;
+    tensor.Tensor("w", type, {32}, Zeros(256));
+    ExpectRefused(tensor, "'w'", name, "any more", "supported: F32, F16, ");
   }
 }
 

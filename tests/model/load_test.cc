@@ -117,7 +117,6 @@ TEST(Load, WhatIsNotBuiltIsNamed) {
   ExpectRefused(with([](auto& w) { w.Float32("llama.attention.clamp_kqv", 8); }), kNot,
                 "clamp_kqv");
   ExpectRefused(with([](auto& w) { w.Float32("llama.logit_scale", 0.5F); }), kNot, "logit_scale");
-  ExpectRefused(with([](auto& w) { w.Uint32("split.count", 2); }), kNot, "split.count");
   const absl::Status harmless = with([](GgufWriter& writer) {
     writer.Uint32("llama.expert_count", 0);
     writer.String("llama.rope.scaling.type", "none");

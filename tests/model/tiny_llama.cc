@@ -98,6 +98,8 @@ class OwnedFile final : public File {
   const Metadata& metadata() const override { return file_->metadata(); }
   std::span<const StoredTensor> tensors() const override { return file_->tensors(); }
   void Release(const StoredTensor& tensor) const override { file_->Release(tensor); }
+  std::int64_t bytes() const override { return file_->bytes(); }
+  std::int32_t parts() const override { return 1; }
 
  private:
   const std::vector<std::byte> bytes_;

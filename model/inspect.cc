@@ -1,0 +1,107 @@
+// What a file would be as a model, from its header alone.
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "base/quote.h"
+#include "kernels/tensor.h"
+#include "model/architectures.h"
+#include "model/ggml_types.h"
+#include "model/model.h"
+
+namespace banyan::model {
+namespace {
+
+// Keys "<architecture>.<name>" that every architecture uses alike. What is absent or absurd reads
+// as 0, so that files which do not run are described as well.
+class Shape {
+ public:
+  Shape(const Metadata& metadata, std::string_view architecture)
+      : metadata_(metadata), prefix_(absl::StrCat(std::string(architecture), ".")) {}
+
+  std::int32_t Integer(std::string_view name, std::int32_t otherwise = 0) const {
+    const std::string key = absl::StrCat(prefix_, std::string(name));
+    if (!metadata_.Has(key)) return otherwise;
+    const std::int64_t value = metadata_.Integer(key).value_or(0);
+    return 0 < value && value <= kMax ? static_cast<std::int32_t>(value) : 0;
+  }
+
+ private:
+  static constexpr std::int64_t kMax = 1 << 30;
+  const Metadata& metadata_;
+  const std::string prefix_;
+};
+
+void FillShape(const File& file, Facts& facts) {
+  const Shape shape(file.metadata(), facts.architecture);
+  facts.context_length = shape.Integer("context_length");
+  facts.layers = shape.Integer("block_count");
+  facts.heads = shape.Integer("attention.head_count");
+  facts.kv_heads = shape.Integer("attention.head_count_kv", facts.heads);
+  const std::int32_t embedding = shape.Integer("embedding_length");
+  facts.head_dim =
+      shape.Integer("attention.key_length", facts.heads > 0 ? embedding / facts.heads : 0);
+  // Keys and values in f16.
+  constexpr std::int64_t kBytes = 2 * 2;
+  const std::int64_t heads = std::int64_t{facts.layers} * facts.kv_heads;
+  if (facts.head_dim > 0 &&
+      heads < std::numeric_limits<std::int64_t>::max() / kBytes / facts.head_dim) {
+    facts.kv_bytes_per_token = kBytes * heads * facts.head_dim;
+  }
+}
+
+void FillWeights(const File& file, Facts& facts) {
+  for (const StoredTensor& tensor : file.tensors()) {
+    std::int64_t elements = 1;
+    for (const std::int64_t dim : tensor.dims) elements *= dim;
+    facts.parameters += elements;
+    facts.weight_bytes += static_cast<std::int64_t>(tensor.data.size());
+    if (tensor.name == "token_embd.weight") {
+      facts.vocabulary_size = static_cast<std::int32_t>(
+          std::min<std::int64_t>(tensor.dims[1], std::numeric_limits<std::int32_t>::max()));
+    }
+  }
+}
+
+// One line for each type that no kernel reads, however many tensors have it.
+void FindTypesThatDoNotRun(const File& file, std::vector<std::string>& problems) {
+  absl::flat_hash_map<std::uint32_t, std::int64_t> counts;
+  std::vector<const StoredTensor*> firsts;
+  for (const StoredTensor& tensor : file.tensors()) {
+    if (kernels::FindBlockShape(tensor.type)) continue;
+    if (++counts[tensor.type] == 1) firsts.push_back(&tensor);
+  }
+  for (const StoredTensor* first : firsts) {
+    problems.push_back(absl::StrCat("tensor ", Quote(first->name), ": the type ",
+                                    std::string(TensorTypeName(first->type)), " is not supported (",
+                                    counts[first->type],
+                                    counts[first->type] == 1 ? " tensor has" : " tensors have",
+                                    " it; supported: ", SupportedTypes(), ")"));
+  }
+}
+
+}  // namespace
+
+Inspection Inspect(const File& file) {
+  Inspection result;
+  Facts& facts = result.facts;
+  facts.architecture = file.metadata().String("general.architecture").value_or("");
+  facts.name = file.metadata().String("general.name").value_or(facts.architecture);
+  FillShape(file, facts);
+  FillWeights(file, facts);
+  const absl::StatusOr<const Architecture*> architecture = FindArchitecture(file.metadata());
+  const absl::Status status =
+      architecture.ok() ? (*architecture)->check(file) : architecture.status();
+  if (!status.ok()) result.problems.emplace_back(status.message());
+  FindTypesThatDoNotRun(file, result.problems);
+  return result;
+}
+
+}  // namespace banyan::model
