@@ -28,8 +28,8 @@ concept Backend = requires(B& b, const B& cb, const HostTensor& host, const type
                            const typename B::Input& cin, std::span<const std::int32_t> ids,
                            std::span<const RowRun> runs, std::span<const SlotCopy> copies,
                            std::span<float> floats, std::span<std::byte> bytes,
-                           std::span<const std::byte> const_bytes, const Rope& rope, float f,
-                           std::int32_t n) {
+                           std::span<const std::byte> const_bytes, const Rope& rope,
+                           GateFunction gate, const AttentionSpan& span, float f, std::int32_t n) {
   // Weights, copied into the backend's own layout; afterwards `host` may go.
   { b.PackMatrix(host) } -> std::same_as<typename B::Matrix>;
   { b.PackVector(host) } -> std::same_as<typename B::Vector>;
@@ -39,22 +39,30 @@ concept Backend = requires(B& b, const B& cb, const HostTensor& host, const type
   { b.MakeActivations(n, n) } -> std::same_as<typename B::Activations>;  // (max rows, cols)
   { b.MakeInput(n, n) } -> std::same_as<typename B::Input>;              // (max rows, cols)
 
-  // x[i] = row ids[i] of the embedding matrix.
-  b.Embed(w, ids, x);
+  // x[i] = f * row ids[i] of the embedding matrix.
+  b.Embed(w, ids, f, x);  // (matrix, ids, factor, out)
+  // x[i] += v.
+  b.AddBias(v, n, x);  // (bias, rows, x)
   // in[i] = x[i] / sqrt(mean(x[i]^2) + eps) * v, in MatMul's form. Zhang & Sennrich, 2019.
   b.RmsNorm(cx, v, f, n, in);  // (x, weight, eps, rows, out)
   // As RmsNorm for the given rows of x only: in[i] from x[ids[i]].
   b.RmsNormRows(cx, v, f, ids, in);
+  // In place: every run of v.size() values of a row (a head) normalized as by RmsNorm.
+  b.RmsNormHeads(v, f, n, x);  // (weight, eps, rows, x)
+  // x[i] += cx[i] / sqrt(mean(cx[i]^2) + eps) * v.
+  b.RmsNormAdd(cx, v, f, n, x);  // (in, weight, eps, rows, x)
   // x[i] = W in[i], or x[i] += W in[i].
   b.MatMul(w, cin, n, x);  // (weights, input, rows, out)
   b.MatMulAdd(w, cin, n, x);
-  // in[i] = silu(gate[i]) * up[i]. Shazeer, "GLU variants", 2020.
-  b.SwiGlu(cx, cx, n, in);  // (gate, up, rows, out)
-  // Rotates q and k in place and writes k and v to the pages of layer n.
+  // in[i] = function(gate[i]) * up[i].
+  b.Gate(gate, cx, cx, n, in);  // (function, gate, up, rows, out)
+  // Rotates q and k in place and writes k and v to the pages of layer n. A step may use two ropes
+  // in turn (layers that look far and near) at the cost of each once.
   b.RopeAndStore(x, x, cx, rope, runs, n);  // (q, k, v, rope, runs, layer)
-  // Causal attention of q over the pages of layer n, scaled by f; query head h reads KV head
-  // h / (heads / kv_heads). Ainslie et al., "GQA", 2023.
-  b.Attend(cx, f, runs, n, in);  // (q, scale, runs, layer, out)
+  // Causal attention of q over the pages of layer n; query head h reads KV head
+  // h / (heads / kv_heads). Ainslie et al., "GQA", 2023. Keys outside the span's window are not
+  // read into any sum.
+  b.Attend(cx, span, runs, n, in);  // (q, span, runs, layer, out)
 
   // Row n of x, copied to the host.
   cb.ReadRow(cx, n, floats);

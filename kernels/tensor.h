@@ -49,11 +49,33 @@ struct KvShape {
   std::int64_t values_per_token() const { return std::int64_t{2} * layers * kv_heads * head_dim; }
 };
 
-// Rotary position embedding over adjacent pairs (x[2i], x[2i+1]) of the first `dims` elements of a
-// head, angle position * base^(-2i/dims). Su et al., "RoFormer", 2021.
+// Which elements of a head one angle turns.
+enum class RopePairs : std::uint8_t {
+  kNeighbours,  // x[2i] and x[2i + 1]
+  kHalves,      // x[i] and x[i + dims / 2]
+};
+
+// Rotary position embedding of the first `dims` elements of a head: pair i is turned by
+// scale * position * base^(-2i/dims) / factors[i]. Su et al., "RoFormer", 2021; `scale` is 1/factor
+// of linear scaling (Chen et al., "Extending context window", 2023).
 struct Rope {
   std::int32_t dims = 0;
   float base = 10000.0F;
+  float scale = 1.0F;
+  RopePairs pairs = RopePairs::kNeighbours;
+  std::span<const float> factors{};  // dims / 2 of them or none (all 1); they outlive the calls
+};
+
+// The function that gates a feed-forward layer. Shazeer, "GLU variants", 2020.
+enum class GateFunction : std::uint8_t {
+  kSilu,      // x / (1 + exp(-x))
+  kGeluTanh,  // x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2. Hendrycks & Gimpel, 2016
+};
+
+// What a query sees of the keys before it: at position p those at p - window + 1 .. p.
+struct AttentionSpan {
+  float scale = 1.0F;       // of the scores
+  std::int64_t window = 0;  // 0: all
 };
 
 // Rows first_row .. first_row + rows - 1 of a step's activations: consecutive positions of one

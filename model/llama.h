@@ -56,7 +56,7 @@ class Llama {
 
   // Computes the step's rows; the pages hold their keys and values afterwards.
   void Forward(const Step& step) {
-    backend_.Embed(embedding_, step.tokens(), residual_);
+    backend_.Embed(embedding_, step.tokens(), 1.0F, residual_);
     for (std::int32_t i = 0; i < shape_.layers; ++i) {
       WriteKeysAndValues(i, step);
       // Behind the last layer's keys and values lie only the logits.
@@ -111,13 +111,14 @@ class Llama {
   void AttendAndFeedForward(std::int32_t index, const Step& step) {
     const Layer& layer = layers_[static_cast<std::size_t>(index)];
     const std::int32_t rows = step.rows();
-    const float scale = 1.0F / std::sqrt(static_cast<float>(shape_.head_dim));
-    backend_.Attend(query_, scale, step.runs(), index, attended_);
+    const kernels::AttentionSpan span{.scale =
+                                          1.0F / std::sqrt(static_cast<float>(shape_.head_dim))};
+    backend_.Attend(query_, span, step.runs(), index, attended_);
     backend_.MatMulAdd(layer.output, attended_, rows, residual_);
     backend_.RmsNorm(residual_, layer.feed_forward_norm, shape_.norm_epsilon, rows, normed_);
     backend_.MatMul(layer.gate, normed_, rows, gate_);
     backend_.MatMul(layer.up, normed_, rows, up_);
-    backend_.SwiGlu(gate_, up_, rows, activated_);
+    backend_.Gate(kernels::GateFunction::kSilu, gate_, up_, rows, activated_);
     backend_.MatMulAdd(layer.down, activated_, rows, residual_);
   }
 

@@ -12,10 +12,10 @@ namespace {
 // What widening a chunk costs, in queries attended to it.
 constexpr std::int64_t kWidenCost = 4;
 
-// Keys of `chunk` that the query at `position` sees: 0 .. kChunkKeys.
-int KeysSeen(std::int64_t position, std::int64_t chunk) {
-  return static_cast<int>(
-      std::clamp<std::int64_t>(position + 1 - chunk * kChunkKeys, 0, kChunkKeys));
+// The first key that the query at `position` sees.
+std::int64_t FirstKey(const AttentionSpan& span, std::int64_t position) {
+  if (span.window == 0 || span.window > position) return 0;
+  return position + 1 - span.window;
 }
 
 void Grow(Buffer& buffer, std::int64_t floats) {
@@ -28,11 +28,19 @@ void Grow(Buffer& buffer, std::int64_t floats) {
 }  // namespace
 
 struct Attention::Scratch {
-  float* keys;      // [head_dim, kChunkKeys]
+  float* keys;      // [head_dim, kChunkKeys], right before the values
   float* values;    // [kChunkKeys, head_dim]
   float* partials;  // [queries, partial_size]
   float* states;    // [queries, partial_size]
 };
+
+Attention::Seen Attention::KeysSeen(const Call& call, std::int64_t position, std::int64_t chunk) {
+  const std::int64_t before = chunk * kChunkKeys;
+  const auto in_chunk = [&](std::int64_t key) {
+    return static_cast<int>(std::clamp<std::int64_t>(key - before, 0, kChunkKeys));
+  };
+  return {in_chunk(FirstKey(call.span, position)), in_chunk(position + 1)};
+}
 
 void Attention::Run(const Call& call) {
   const KvShape& shape = call.pages->shape();
@@ -48,10 +56,10 @@ void Attention::Run(const Call& call) {
     ForItems([&](const Item& item, const Scratch& scratch) {
       const Block& block = blocks_[item.block];
       ClearStates(block, scratch.states);
-      for (std::int64_t chunk = 0; chunk < block.chunks; ++chunk) {
+      for (std::int64_t chunk = block.first_chunk; chunk < block.last_chunk; ++chunk) {
         WidenChunk(call, block, chunk, scratch);
         AttendChunk(call, block, chunk, scratch.partials, scratch);
-        MergeChunk(block, chunk, scratch.partials, scratch.states);
+        MergeChunk(call, block, chunk, scratch.partials, scratch.states);
       }
       Finish(call, block, scratch.states);
     });
@@ -60,7 +68,7 @@ void Attention::Run(const Call& call) {
 
   float* kept = kept_.as<float>();
   const auto kept_chunk = [&](const Block& block, std::int64_t chunk) {
-    return kept + block.kept + chunk * block.rows * group_ * partial_size_;
+    return kept + block.kept + (chunk - block.first_chunk) * block.rows * group_ * partial_size_;
   };
   ForItems([&](const Item& item, const Scratch& scratch) {
     const Block& block = blocks_[item.block];
@@ -75,8 +83,8 @@ void Attention::Run(const Call& call) {
     for (std::int64_t i = share.begin; i < share.end; ++i) {
       const Block& block = blocks_[i];
       ClearStates(block, states);
-      for (std::int64_t chunk = 0; chunk < block.chunks; ++chunk)
-        MergeChunk(block, chunk, kept_chunk(block, chunk), states);
+      for (std::int64_t chunk = block.first_chunk; chunk < block.last_chunk; ++chunk)
+        MergeChunk(call, block, chunk, kept_chunk(block, chunk), states);
       Finish(call, block, states);
     }
   });
@@ -91,12 +99,15 @@ Attention::Plan Attention::MakePlan(const Call& call) {
   for (const RowRun& run : call.runs) {
     for (std::int32_t first = 0; first < run.rows; first += block_rows_) {
       const std::int32_t rows = std::min(block_rows_, run.rows - first);
-      const std::int64_t last_position = run.first_position + first + rows - 1;
-      const std::int64_t chunks = last_position / kChunkKeys + 1;
+      const std::int64_t first_position = run.first_position + first;
+      const std::int64_t first_chunk = FirstKey(call.span, first_position) / kChunkKeys;
+      const std::int64_t last_chunk = (first_position + rows - 1) / kChunkKeys + 1;
+      const std::int64_t chunks = last_chunk - first_chunk;
       const std::int64_t cost = chunks * (kWidenCost + rows * group_);
       for (std::int32_t kv_head = 0; kv_head < call.pages->shape().kv_heads; ++kv_head) {
-        items_.push_back({static_cast<std::int32_t>(blocks_.size()), 0, chunks, cost});
-        blocks_.push_back({&run, first, rows, kv_head, chunks, kept});
+        items_.push_back(
+            {static_cast<std::int32_t>(blocks_.size()), first_chunk, last_chunk, cost});
+        blocks_.push_back({&run, first, rows, kv_head, first_chunk, last_chunk, kept});
         kept += chunks * rows * group_ * partial_size_;
         total += cost;
         largest = std::max(largest, cost);
@@ -110,7 +121,7 @@ Attention::Plan Attention::MakePlan(const Call& call) {
   items_.clear();
   for (std::int32_t i = 0; i < std::ssize(blocks_); ++i) {
     const Block& block = blocks_[i];
-    for (std::int64_t chunk = 0; chunk < block.chunks; ++chunk)
+    for (std::int64_t chunk = block.first_chunk; chunk < block.last_chunk; ++chunk)
       items_.push_back({i, chunk, chunk + 1, kWidenCost + block.rows * group_});
   }
   return Plan::kChunks;
@@ -148,7 +159,7 @@ void Attention::WidenChunk(const Call& call, const Block& block, std::int64_t ch
                            const Scratch& scratch) const {
   const PageStore& pages = *call.pages;
   const std::int32_t page_size = pages.shape().page_size;
-  const int keys = KeysSeen(block.position(block.rows - 1), chunk);
+  const int keys = KeysSeen(call, block.position(block.rows - 1), chunk).last;
   std::array<const std::uint16_t*, kChunkKeys> rows = {};
   for (int j = 0; j < keys;) {
     const std::int64_t position = chunk * kChunkKeys + j;
@@ -171,19 +182,21 @@ void Attention::AttendChunk(const Call& call, const Block& block, std::int64_t c
   const float* first = call.q + (block.run->first_row + block.first) * call.stride +
                        std::int64_t{block.kv_head} * group_ * head_dim_;
   for (std::int32_t i = 0; i < block.rows;) {
-    // Queries that see the same keys go together: a value past a query's own position must not
-    // enter its sums, not even times zero.
-    const int keys = KeysSeen(block.position(i), chunk);
+    // Queries that see the same keys go together: a value that a query does not see must not enter
+    // its sums, not even times zero.
+    const Seen keys = KeysSeen(call, block.position(i), chunk);
     std::int32_t end = i + 1;
-    while (end < block.rows && KeysSeen(block.position(end), chunk) == keys) ++end;
+    while (end < block.rows && KeysSeen(call, block.position(end), chunk) == keys) ++end;
     int count = 0;
     const auto flush = [&] {
-      ops_.attend(scratch.keys, scratch.values, keys, head_dim_, call.scale, queries.data(), count,
+      // The last row of the keys runs over into the values: see Scratch.
+      ops_.attend(scratch.keys + keys.first, scratch.values + keys.first * head_dim_,
+                  keys.last - keys.first, head_dim_, call.span.scale, queries.data(), count,
                   results.data());
       count = 0;
     };
     for (; i < end; ++i) {
-      if (keys == 0) continue;
+      if (keys.empty()) continue;
       for (std::int32_t h = 0; h < group_; ++h) {
         queries[count] = first + i * call.stride + h * head_dim_;
         results[count] = partials + (i * group_ + h) * partial_size_;
@@ -200,10 +213,10 @@ void Attention::ClearStates(const Block& block, float* states) const {
     states[query * partial_size_] = -std::numeric_limits<float>::infinity();
 }
 
-void Attention::MergeChunk(const Block& block, std::int64_t chunk, const float* partials,
-                           float* states) const {
+void Attention::MergeChunk(const Call& call, const Block& block, std::int64_t chunk,
+                           const float* partials, float* states) const {
   for (std::int32_t i = 0; i < block.rows; ++i) {
-    if (KeysSeen(block.position(i), chunk) == 0) continue;
+    if (KeysSeen(call, block.position(i), chunk).empty()) continue;
     for (std::int64_t query = i * group_; query < (i + 1) * group_; ++query)
       ops_.merge(partials + query * partial_size_, head_dim_, states + query * partial_size_);
   }

@@ -1,11 +1,11 @@
 // Paged causal attention: which thread attends which queries to which chunks of keys.
 //
 // Keys are taken in chunks of 64 by absolute position. A query's result is made of one partial per
-// chunk, merged in the order of the chunks (Milakov & Gimelshein, "Online normalizer calculation
-// for softmax", 2018; Dao et al., "FlashAttention", 2022). Two plans do the same arithmetic: in the
-// first a thread takes a block of queries through all chunks and merges as it goes; in the second,
-// for few queries over many keys, threads take chunks, keep the partials, and merge them
-// afterwards.
+// chunk that it sees a key of, merged in the order of the chunks (Milakov & Gimelshein, "Online
+// normalizer calculation for softmax", 2018; Dao et al., "FlashAttention", 2022). Two plans do the
+// same arithmetic: in the first a thread takes a block of queries through all chunks and merges as
+// it goes; in the second, for few queries over many keys, threads take chunks, keep the partials,
+// and merge them afterwards.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ class Attention {
     const PageStore* pages = nullptr;
     std::int32_t layer = 0;
     std::int32_t heads = 0;
-    float scale = 1.0F;
+    AttentionSpan span;
     std::span<const RowRun> runs;
     const float* q = nullptr;  // [rows, heads, head_dim], rows `stride` apart
     float* out = nullptr;      // the same shape
@@ -48,10 +48,18 @@ class Attention {
     std::int32_t first = 0;  // row within the run
     std::int32_t rows = 0;
     std::int32_t kv_head = 0;
-    std::int64_t chunks = 0;  // that its last row sees
-    std::int64_t kept = 0;    // where the second plan keeps its partials
+    std::int64_t first_chunk = 0;  // that its first row sees
+    std::int64_t last_chunk = 0;   // one past what its last row sees
+    std::int64_t kept = 0;         // where the second plan keeps its partials
 
     std::int64_t position(std::int32_t i) const { return run->first_position + first + i; }
+  };
+  // Keys of a chunk that a query sees: first .. last - 1, none where both are equal.
+  struct Seen {
+    int first = 0;
+    int last = 0;
+    bool empty() const { return first == last; }
+    bool operator==(const Seen&) const = default;
   };
   struct Item {
     std::int32_t block = 0;
@@ -60,6 +68,8 @@ class Attention {
     std::int64_t cost = 0;
   };
   struct Scratch;  // of one thread
+
+  static Seen KeysSeen(const Call& call, std::int64_t position, std::int64_t chunk);
 
   enum class Plan : std::uint8_t { kBlocks, kChunks };
   Plan MakePlan(const Call& call);
@@ -74,7 +84,7 @@ class Attention {
   void AttendChunk(const Call& call, const Block& block, std::int64_t chunk, float* partials,
                    const Scratch& scratch) const;
   void ClearStates(const Block& block, float* states) const;
-  void MergeChunk(const Block& block, std::int64_t chunk, const float* partials,
+  void MergeChunk(const Call& call, const Block& block, std::int64_t chunk, const float* partials,
                   float* states) const;
   void Finish(const Call& call, const Block& block, const float* states) const;
 

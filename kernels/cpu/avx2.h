@@ -14,8 +14,12 @@ void MatMulQ8_0(const MatMulWork& work, std::int64_t first, std::int64_t last);
 
 void Quantize(const float* x, std::int64_t cols, const RowOut& out);
 void RmsNorm(const float* x, const float* weight, float eps, std::int64_t cols, const RowOut& out);
-void SwiGlu(const float* gate, const float* up, std::int64_t cols, const RowOut& out);
-void Rotate(float* x, const float* cos, const float* sin, std::int64_t n);
+void RmsNormAdd(const float* in, const float* weight, float eps, std::int64_t cols, float* x);
+void Add(const float* v, std::int64_t cols, float* x);
+void GateSilu(const float* gate, const float* up, std::int64_t cols, const RowOut& out);
+void GateGeluTanh(const float* gate, const float* up, std::int64_t cols, const RowOut& out);
+void RotateNeighbours(float* x, const float* cos, const float* sin, std::int64_t dims);
+void RotateHalves(float* x, const float* cos, const float* sin, std::int64_t dims);
 void StoreF16(const float* x, std::int64_t n, std::uint16_t* out);
 
 void WidenKeys(const std::uint16_t* const* rows, int keys, int head_dim, float* out);

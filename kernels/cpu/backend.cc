@@ -142,12 +142,22 @@ RowOut CpuBackend::State::OutOf(Input& out, std::int64_t i) const {
   return row;
 }
 
-void CpuBackend::Embed(const Matrix& w, std::span<const std::int32_t> ids, Activations& x) {
+void CpuBackend::Embed(const Matrix& w, std::span<const std::int32_t> ids, float factor,
+                       Activations& x) {
   Require(x.cols() == w.cols() && std::ssize(ids) <= x.max_rows(), "Embed: shapes differ");
   state_->ForRows(std::ssize(ids), w.cols(), [&](std::int64_t i) {
     Require(0 <= ids[i] && ids[i] < w.rows(), "Embed: no such row");
-    UnpackRow(w.type_, w.tiles_, ids[i], {x.row(i), static_cast<std::size_t>(w.cols())});
+    const std::span<float> row(x.row(i), static_cast<std::size_t>(w.cols()));
+    UnpackRow(w.type_, w.tiles_, ids[i], row);
+    if (factor != 1.0F)
+      for (float& value : row) value *= factor;
   });
+}
+
+void CpuBackend::AddBias(const Vector& bias, std::int32_t rows, Activations& x) {
+  Require(rows <= x.max_rows() && x.cols() == bias.size(), "AddBias: shapes differ");
+  state_->ForRows(rows, x.cols(),
+                  [&](std::int64_t i) { state_->ops.add(bias.values_, x.cols(), x.row(i)); });
 }
 
 void CpuBackend::RmsNorm(const Activations& x, const Vector& weight, float eps, std::int32_t rows,
@@ -168,6 +178,25 @@ void CpuBackend::RmsNormRows(const Activations& x, const Vector& weight, float e
   state_->ForRows(std::ssize(rows), x.cols(), [&](std::int64_t i) {
     Require(0 <= rows[i] && rows[i] < x.max_rows(), "RmsNormRows: no such row");
     state_->ops.rms_norm(x.row(rows[i]), weight.values_, eps, x.cols(), state_->OutOf(out, i));
+  });
+}
+
+void CpuBackend::RmsNormHeads(const Vector& weight, float eps, std::int32_t rows, Activations& x) {
+  Require(rows <= x.max_rows(), "RmsNormHeads: too many rows");
+  Require(weight.size() > 0 && x.cols() % weight.size() == 0, "RmsNormHeads: a row is whole heads");
+  state_->ForRows(rows, x.cols(), [&](std::int64_t i) {
+    float* row = x.row(i);
+    for (std::int64_t at = 0; at < x.cols(); at += weight.size())
+      state_->ops.rms_norm(row + at, weight.values_, eps, weight.size(), {nullptr, row + at});
+  });
+}
+
+void CpuBackend::RmsNormAdd(const Activations& in, const Vector& weight, float eps,
+                            std::int32_t rows, Activations& x) {
+  Require(rows <= in.max_rows() && rows <= x.max_rows(), "RmsNormAdd: too many rows");
+  Require(in.cols() == weight.size() && in.cols() == x.cols(), "RmsNormAdd: shapes differ");
+  state_->ForRows(rows, x.cols(), [&](std::int64_t i) {
+    state_->ops.rms_norm_add(in.row(i), weight.values_, eps, x.cols(), x.row(i));
   });
 }
 
@@ -202,14 +231,16 @@ void CpuBackend::MatMulAdd(const Matrix& w, const Input& in, std::int32_t rows, 
   state_->MatMul(w, in, rows, out, Store::kAdd);
 }
 
-void CpuBackend::SwiGlu(const Activations& gate, const Activations& up, std::int32_t rows,
-                        Input& out) {
+void CpuBackend::Gate(GateFunction function, const Activations& gate, const Activations& up,
+                      std::int32_t rows, Input& out) {
   Require(rows <= gate.max_rows() && rows <= up.max_rows() && rows <= out.max_rows(),
-          "SwiGlu: too many rows");
-  Require(gate.cols() == up.cols() && gate.cols() == out.cols(), "SwiGlu: shapes differ");
+          "Gate: too many rows");
+  Require(gate.cols() == up.cols() && gate.cols() == out.cols(), "Gate: shapes differ");
   out.has_floats_ = state_->reads_floats || out.blocks_.empty();
+  const auto op =
+      function == GateFunction::kSilu ? state_->ops.gate_silu : state_->ops.gate_gelu_tanh;
   state_->ForRows(rows, gate.cols(), [&](std::int64_t i) {
-    state_->ops.swiglu(gate.row(i), up.row(i), gate.cols(), state_->OutOf(out, i));
+    op(gate.row(i), up.row(i), gate.cols(), state_->OutOf(out, i));
   });
 }
 
@@ -242,22 +273,24 @@ void CpuBackend::RopeAndStore(Activations& q, Activations& k, const Activations&
   Require(k.cols() == shape.kv_heads * shape.head_dim && v.cols() == k.cols() &&
               q.cols() % shape.head_dim == 0 && rope.dims <= shape.head_dim,
           "RopeAndStore: shapes differ");
-  state.rope.Prepare(rope, runs);
+  const RopeTable::Angles& angles = state.rope.Prepare(rope, runs);
+  const auto rotate =
+      rope.pairs == RopePairs::kNeighbours ? state.ops.rotate_neighbours : state.ops.rotate_halves;
   std::int64_t before = 0;  // rows of the runs before
   for (const RowRun& run : runs) {
     state.ForRows(run.rows, q.cols() + 2 * k.cols(), [&](std::int64_t i) {
-      const float* cos = state.rope.cos(before + i);
-      const float* sin = state.rope.sin(before + i);
+      const float* cos = angles.cos(before + i);
+      const float* sin = angles.sin(before + i);
       float* q_row = q.row(run.first_row + i);
       float* k_row = k.row(run.first_row + i);
       const float* v_row = v.row(run.first_row + i);
       for (std::int32_t at = 0; at < q.cols(); at += shape.head_dim)
-        state.ops.rotate(q_row + at, cos, sin, state.rope.width());
+        rotate(q_row + at, cos, sin, rope.dims);
       const std::int64_t position = run.first_position + i;
       const std::int32_t page = run.pages[static_cast<std::size_t>(position / shape.page_size)];
       for (std::int32_t h = 0; h < shape.kv_heads; ++h) {
         float* key = k_row + h * shape.head_dim;
-        state.ops.rotate(key, cos, sin, state.rope.width());
+        rotate(key, cos, sin, rope.dims);
         std::uint16_t* slot =
             state.pages.Keys(page, layer, h) + position % shape.page_size * shape.head_dim;
         state.ops.store_f16(key, shape.head_dim, slot);
@@ -269,20 +302,21 @@ void CpuBackend::RopeAndStore(Activations& q, Activations& k, const Activations&
   }
 }
 
-void CpuBackend::Attend(const Activations& q, float scale, std::span<const RowRun> runs,
-                        std::int32_t layer, Input& out) {
+void CpuBackend::Attend(const Activations& q, const AttentionSpan& span,
+                        std::span<const RowRun> runs, std::int32_t layer, Input& out) {
   State& state = *state_;
   const KvShape& shape = state.pages.shape();
   const std::int32_t rows = CheckRuns(runs, std::min(q.max_rows(), out.max_rows()), shape);
   Require(0 <= layer && layer < shape.layers, "Attend: no such layer");
   Require(q.cols() % shape.head_dim == 0 && out.cols() == q.cols(), "Attend: shapes differ");
+  Require(span.window >= 0, "Attend: a window is a number of keys, or 0");
   if (runs.empty()) return;
   const auto bytes = static_cast<std::size_t>(rows * q.stride_) * sizeof(float);
   if (state.attended.size() < bytes) state.attended = MapFloats(rows * q.stride_);
   state.attention.Run({.pages = &state.pages,
                        .layer = layer,
                        .heads = q.cols() / shape.head_dim,
-                       .scale = scale,
+                       .span = span,
                        .runs = runs,
                        .q = q.row(0),
                        .out = state.attended.as<float>(),

@@ -103,18 +103,23 @@ class CpuBackend {
   Activations MakeActivations(std::int32_t max_rows, std::int32_t cols);
   Input MakeInput(std::int32_t max_rows, std::int32_t cols);
 
-  void Embed(const Matrix& w, std::span<const std::int32_t> ids, Activations& x);
+  void Embed(const Matrix& w, std::span<const std::int32_t> ids, float factor, Activations& x);
+  void AddBias(const Vector& bias, std::int32_t rows, Activations& x);
   void RmsNorm(const Activations& x, const Vector& weight, float eps, std::int32_t rows,
                Input& out);
   void RmsNormRows(const Activations& x, const Vector& weight, float eps,
                    std::span<const std::int32_t> rows, Input& out);
+  void RmsNormHeads(const Vector& weight, float eps, std::int32_t rows, Activations& x);
+  void RmsNormAdd(const Activations& in, const Vector& weight, float eps, std::int32_t rows,
+                  Activations& x);
   void MatMul(const Matrix& w, const Input& in, std::int32_t rows, Activations& out);
   void MatMulAdd(const Matrix& w, const Input& in, std::int32_t rows, Activations& out);
-  void SwiGlu(const Activations& gate, const Activations& up, std::int32_t rows, Input& out);
+  void Gate(GateFunction function, const Activations& gate, const Activations& up,
+            std::int32_t rows, Input& out);
   void RopeAndStore(Activations& q, Activations& k, const Activations& v, const Rope& rope,
                     std::span<const RowRun> runs, std::int32_t layer);
-  void Attend(const Activations& q, float scale, std::span<const RowRun> runs, std::int32_t layer,
-              Input& out);
+  void Attend(const Activations& q, const AttentionSpan& span, std::span<const RowRun> runs,
+              std::int32_t layer, Input& out);
   void ReadRow(const Activations& x, std::int32_t row, std::span<float> out) const;
 
   bool AllocatePages(const KvShape& shape);

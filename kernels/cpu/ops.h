@@ -73,10 +73,18 @@ struct Ops {
   void (*quantize)(const float* x, std::int64_t cols, const RowOut& out);
   void (*rms_norm)(const float* x, const float* weight, float eps, std::int64_t cols,
                    const RowOut& out);
-  void (*swiglu)(const float* gate, const float* up, std::int64_t cols, const RowOut& out);
+  // x += norm(in).
+  void (*rms_norm_add)(const float* in, const float* weight, float eps, std::int64_t cols,
+                       float* x);
+  void (*add)(const float* v, std::int64_t cols, float* x);  // x += v
+  using Gate = void (*)(const float* gate, const float* up, std::int64_t cols, const RowOut& out);
+  Gate gate_silu;
+  Gate gate_gelu_tanh;
 
-  // x[i] = x[i] cos[i] + x[i ^ 1] sin[i]; n is a multiple of 8.
-  void (*rotate)(float* x, const float* cos, const float* sin, std::int64_t n);
+  // Both turn the first `dims` values of x; for the layouts of cos and sin see rope_table.h.
+  using Rotate = void (*)(float* x, const float* cos, const float* sin, std::int64_t dims);
+  Rotate rotate_neighbours;
+  Rotate rotate_halves;
   // Round to nearest even; n is a multiple of 8.
   void (*store_f16)(const float* x, std::int64_t n, std::uint16_t* out);
 
@@ -84,7 +92,9 @@ struct Ops {
   void (*widen_keys)(const std::uint16_t* const* rows, int keys, int head_dim, float* out);
   // out[j * head_dim + d] = rows[j][d].
   void (*widen_values)(const std::uint16_t* const* rows, int keys, int head_dim, float* out);
-  // The partial of each of `count` queries over the first `keys` (1..64) keys of a chunk.
+  // The partial of each of `count` queries over `keys` (1..64) keys: columns of the widened keys,
+  // rows of the widened values, of which the pointers name the first. Up to 15 floats past the last
+  // key's are read (never used).
   void (*attend)(const float* widened_keys, const float* widened_values, int keys, int head_dim,
                  float scale, const float* const* queries, int count, float* const* partials);
   // Merges the partial of the next chunk into `state`, which starts as {-inf, 0, .., 0, ..}.

@@ -88,13 +88,8 @@ void Emit(std::int64_t cols, const RowOut& out, const F& value) {
   }
 }
 
-}  // namespace
-
-void Quantize(const float* x, std::int64_t cols, const RowOut& out) {
-  Emit(cols, out, [&](auto lanes, std::int64_t i) { return LoadAt(lanes, x, i, cols); });
-}
-
-void RmsNorm(const float* x, const float* weight, float eps, std::int64_t cols, const RowOut& out) {
+// 1 / sqrt(mean(x^2) + eps) in every lane.
+__m256 InverseRoot(const float* x, float eps, std::int64_t cols) {
   __m256 squares = _mm256_setzero_ps();
   std::int64_t k = 0;
   for (; k + 8 <= cols; k += 8) {
@@ -107,27 +102,83 @@ void RmsNorm(const float* x, const float* weight, float eps, std::int64_t cols, 
   }
   const float mean = HorizontalSum(squares) / static_cast<float>(cols);
   const float root = _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(mean + eps)));
-  const __m256 inverse = _mm256_set1_ps(1.0F / root);
+  return _mm256_set1_ps(1.0F / root);
+}
+
+// gate / (1 + exp(-argument(gate))) * up.
+template <class F>
+void Gate(const float* gate, const float* up, std::int64_t cols, const RowOut& out,
+          const F& argument) {
+  Emit(cols, out, [&](auto lanes, std::int64_t i) {
+    const __m256 g = LoadAt(lanes, gate, i, cols);
+    const __m256 negated = _mm256_sub_ps(_mm256_setzero_ps(), argument(g));
+    const __m256 divisor = _mm256_add_ps(_mm256_set1_ps(1.0F), Exp(negated));
+    return _mm256_mul_ps(_mm256_div_ps(g, divisor), LoadAt(lanes, up, i, cols));
+  });
+}
+
+}  // namespace
+
+void Quantize(const float* x, std::int64_t cols, const RowOut& out) {
+  Emit(cols, out, [&](auto lanes, std::int64_t i) { return LoadAt(lanes, x, i, cols); });
+}
+
+// `out.floats` may be x: every value is read before it is written.
+void RmsNorm(const float* x, const float* weight, float eps, std::int64_t cols, const RowOut& out) {
+  const __m256 inverse = InverseRoot(x, eps, cols);
   Emit(cols, out, [&](auto lanes, std::int64_t i) {
     const __m256 unit = _mm256_mul_ps(LoadAt(lanes, x, i, cols), inverse);
     return _mm256_mul_ps(unit, LoadAt(lanes, weight, i, cols));
   });
 }
 
-void SwiGlu(const float* gate, const float* up, std::int64_t cols, const RowOut& out) {
-  Emit(cols, out, [&](auto lanes, std::int64_t i) {
-    const __m256 g = LoadAt(lanes, gate, i, cols);
-    const __m256 negated = _mm256_sub_ps(_mm256_setzero_ps(), g);
-    const __m256 divisor = _mm256_add_ps(_mm256_set1_ps(1.0F), Exp(negated));
-    return _mm256_mul_ps(_mm256_div_ps(g, divisor), LoadAt(lanes, up, i, cols));
+void RmsNormAdd(const float* in, const float* weight, float eps, std::int64_t cols, float* x) {
+  const __m256 inverse = InverseRoot(in, eps, cols);
+  Emit(cols, {nullptr, x}, [&](auto lanes, std::int64_t i) {
+    const __m256 unit = _mm256_mul_ps(LoadAt(lanes, in, i, cols), inverse);
+    return _mm256_fmadd_ps(unit, LoadAt(lanes, weight, i, cols), LoadAt(lanes, x, i, cols));
   });
 }
 
-void Rotate(float* x, const float* cos, const float* sin, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; i += 8) {
-    const __m256 v = _mm256_loadu_ps(x + i);
+void Add(const float* v, std::int64_t cols, float* x) {
+  Emit(cols, {nullptr, x}, [&](auto lanes, std::int64_t i) {
+    return _mm256_add_ps(LoadAt(lanes, x, i, cols), LoadAt(lanes, v, i, cols));
+  });
+}
+
+void GateSilu(const float* gate, const float* up, std::int64_t cols, const RowOut& out) {
+  Gate(gate, up, cols, out, [](__m256 g) { return g; });
+}
+
+// (1 + tanh(u)) / 2 is 1 / (1 + exp(-2 u)), which keeps its relative accuracy where tanh is near
+// -1.
+void GateGeluTanh(const float* gate, const float* up, std::int64_t cols, const RowOut& out) {
+  Gate(gate, up, cols, out, [](__m256 g) {
+    const __m256 twice_root = _mm256_set1_ps(1.5957691216F);  // 2 sqrt(2 / pi)
+    const __m256 cubic = _mm256_mul_ps(_mm256_set1_ps(0.0713548163F), _mm256_mul_ps(g, g));
+    return _mm256_mul_ps(g, _mm256_add_ps(twice_root, cubic));
+  });
+}
+
+void RotateNeighbours(float* x, const float* cos, const float* sin, std::int64_t dims) {
+  const auto turn = [&](auto lanes, std::int64_t i) {
+    const __m256 v = LoadAt(lanes, x, i, dims);
     const __m256 swapped = _mm256_mul_ps(_mm256_permute_ps(v, 0xb1), _mm256_loadu_ps(sin + i));
-    _mm256_storeu_ps(x + i, _mm256_fmadd_ps(v, _mm256_loadu_ps(cos + i), swapped));
+    return _mm256_fmadd_ps(v, _mm256_loadu_ps(cos + i), swapped);
+  };
+  Emit(dims, {nullptr, x}, turn);
+}
+
+void RotateHalves(float* x, const float* cos, const float* sin, std::int64_t dims) {
+  const std::int64_t pairs = dims / 2;
+  for (std::int64_t i = 0; i < pairs; i += 8) {
+    const __m256i lanes = FirstLanes(pairs - i);
+    const __m256 a = _mm256_maskload_ps(x + i, lanes);
+    const __m256 b = _mm256_maskload_ps(x + pairs + i, lanes);
+    const __m256 c = _mm256_loadu_ps(cos + i);
+    const __m256 s = _mm256_loadu_ps(sin + i);
+    _mm256_maskstore_ps(x + i, lanes, _mm256_fmsub_ps(a, c, _mm256_mul_ps(b, s)));
+    _mm256_maskstore_ps(x + pairs + i, lanes, _mm256_fmadd_ps(b, c, _mm256_mul_ps(a, s)));
   }
 }
 

@@ -127,7 +127,7 @@ void Attention(benchmark::State& state) {
   const RowRun run[] = {{0, rows, context - rows, table}};
   int layer = 0;
   for (auto _ : state) {
-    b.Attend(q, 0.125F, run, layer, out);
+    b.Attend(q, {.scale = 0.125F}, run, layer, out);
     layer = (layer + 1) % kLayers;
   }
   const double keys = rows * (context - 0.5 * (rows - 1));
@@ -151,7 +151,7 @@ void NormAndGate(benchmark::State& state) {
   for (auto _ : state) {
     b.RmsNorm(x, weight, 1e-5F, rows, narrow);
     b.RmsNorm(x, weight, 1e-5F, rows, narrow);
-    b.SwiGlu(gate, gate, rows, wide);
+    b.Gate(GateFunction::kSilu, gate, gate, rows, wide);
   }
   Report(state, rows, 0, 0);
 }

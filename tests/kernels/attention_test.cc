@@ -43,7 +43,8 @@ std::vector<std::int32_t> ShuffledPages(int count, std::uint32_t seed) {
 // A backend with pages, on which steps are run.
 class Stage {
  public:
-  Stage(const Heads& heads, int page_size, int pages, int threads) : heads_(heads), rig_(threads) {
+  Stage(const Heads& heads, int page_size, int pages, int threads, std::int64_t window = 0)
+      : heads_(heads), window_(window), rig_(threads) {
     rig_.KeepFloats();
     EXPECT_TRUE(
         rig_.backend->AllocatePages({kLayers, heads.kv_heads, heads.head_dim, page_size, pages}));
@@ -63,7 +64,7 @@ class Stage {
     const Rope none{};
     rig_.backend->RopeAndStore(q_rows, k_rows, v_rows, none, runs, kLayer);
     CpuBackend::Input out = rig_.backend->MakeInput(rows, q_rows.cols());
-    rig_.backend->Attend(q_rows, Scale(), runs, kLayer, out);
+    rig_.backend->Attend(q_rows, {.scale = Scale(), .window = window_}, runs, kLayer, out);
     return rig_.Floats(out, rows);
   }
 
@@ -74,16 +75,18 @@ class Stage {
   static constexpr int kLayers = 2;
   static constexpr int kLayer = 1;
   Heads heads_;
+  std::int64_t window_;
   Rig rig_;
 };
 
-Row Reference(const Heads& h, const Tokens& t, int position, float scale) {
+Row Reference(const Heads& h, const Tokens& t, int position, float scale, int window = 0) {
+  const int first = window == 0 ? 0 : std::max(0, position + 1 - window);
   Row out;
   for (int head = 0; head < h.heads; ++head) {
     const int kv = head / (h.heads / h.kv_heads) * h.head_dim;
     std::vector<double> weights;
     double greatest = -std::numeric_limits<double>::infinity();
-    for (int j = 0; j <= position; ++j) {
+    for (int j = first; j <= position; ++j) {
       double score = 0;
       for (int d = 0; d < h.head_dim; ++d)
         score += static_cast<double>(t.q[position][head * h.head_dim + d]) * Half(t.k[j][kv + d]);
@@ -94,7 +97,7 @@ Row Reference(const Heads& h, const Tokens& t, int position, float scale) {
     for (double& w : weights) sum += w = std::exp(w - greatest);
     for (int d = 0; d < h.head_dim; ++d) {
       double value = 0;
-      for (int j = 0; j <= position; ++j) value += weights[j] * Half(t.v[j][kv + d]);
+      for (int j = first; j <= position; ++j) value += weights[j - first] * Half(t.v[j][kv + d]);
       out.push_back(static_cast<float>(value / sum));
     }
   }
@@ -223,6 +226,102 @@ TEST(AttentionPlans, MoreHeadsThanOneBlockOfQueries) {
   const Rows results = stage.Step(tokens, 0, 70, ShuffledPages(5, 8));
   const Row expected = Reference(heads, tokens, 69, stage.Scale());
   for (std::size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(results[69][i], expected[i], 2e-6);
+}
+
+// (window): below, at and above a chunk, and above the whole.
+class Window : public ::testing::TestWithParam<int> {
+ protected:
+  static constexpr Heads kHeads{4, 2, 24};
+  static constexpr int kCount = 300;
+};
+INSTANTIATE_TEST_SUITE_P(Keys, Window,
+                         ::testing::Values(1, 2, 63, 64, 65, 100, 128, 299, 300, 301));
+
+TEST_P(Window, AgreesWithDoublePrecision) {
+  const Tokens tokens(kHeads, kCount, 11);
+  Stage stage(kHeads, 16, 19, 2, GetParam());
+  const Rows results = stage.Step(tokens, 0, kCount, ShuffledPages(19, 9));
+  for (int position = 0; position < kCount; ++position) {
+    const Row expected = Reference(kHeads, tokens, position, stage.Scale(), GetParam());
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      ASSERT_NEAR(results[position][i], expected[i], 2e-6) << "position " << position;
+  }
+}
+
+TEST_P(Window, BitsDoNotDependOnChunkingPageSizeOrThreads) {
+  const Tokens tokens(kHeads, kCount, 12);
+  const Rows whole =
+      Stage(kHeads, 16, 19, 1, GetParam()).Step(tokens, 0, kCount, ShuffledPages(19, 10));
+  for (const int step : {1, 7, 129}) {
+    const int threads = step == 129 ? 2 : 3;
+    const int page_size = step == 7 ? 3 : 16;
+    const int pages = (kCount + page_size - 1) / page_size;
+    Stage stage(kHeads, page_size, pages, threads, GetParam());
+    const std::vector<std::int32_t> table = ShuffledPages(pages, 11);
+    for (int first = 0; first < kCount; first += step) {
+      const int count = std::min(step, kCount - first);
+      ASSERT_EQ(stage.Step(tokens, first, count, table), Slice(whole, first, count))
+          << "threads " << threads << ", step " << step << ", first " << first;
+    }
+  }
+}
+
+TEST_P(Window, KeysBeforeItAreNeverReadIntoASum) {
+  Tokens tokens(kHeads, kCount, 13);
+  const std::vector<std::int32_t> table = ShuffledPages(19, 12);
+  const Rows clean = Stage(kHeads, 16, 19, 1, GetParam()).Step(tokens, 0, kCount, table);
+  constexpr int kPoisoned = 70;
+  for (int i = 0; i < kPoisoned; ++i) {
+    for (float& value : tokens.k[i]) value = std::numeric_limits<float>::quiet_NaN();
+    for (float& value : tokens.v[i]) value = std::numeric_limits<float>::infinity();
+  }
+  const Rows poisoned = Stage(kHeads, 16, 19, 1, GetParam()).Step(tokens, 0, kCount, table);
+  const int first = std::min(kCount, kPoisoned - 1 + GetParam());
+  EXPECT_EQ(Slice(poisoned, first, kCount - first), Slice(clean, first, kCount - first));
+}
+
+TEST(AttentionPlans, AWindowAsWideAsTheContextHasTheBitsOfNone) {
+  const Heads heads{4, 2, 24};
+  const Tokens tokens(heads, 130, 14);
+  const std::vector<std::int32_t> table = ShuffledPages(9, 13);
+  const Rows all = Stage(heads, 16, 9, 1).Step(tokens, 0, 130, table);
+  EXPECT_EQ(Stage(heads, 16, 9, 1, 130).Step(tokens, 0, 130, table), all);
+  EXPECT_NE(Stage(heads, 16, 9, 1, 129).Step(tokens, 0, 130, table)[129], all[129]);
+}
+
+TEST(AttentionPlans, LongWindowedDecodesAgreeWithOneThread) {
+  const Heads heads{2, 1, 64};
+  constexpr int kCount = 1500;
+  const Tokens tokens(heads, kCount + 2, 15);
+  const std::vector<std::int32_t> table = ShuffledPages(94, 14);
+  Rows expected;
+  for (const int threads : {1, 3}) {
+    Stage stage(heads, 16, 94, threads, 700);
+    stage.Step(tokens, 0, kCount, table);
+    const Rows decoded = stage.Step(tokens, kCount, 2, table);
+    if (threads == 1) expected = decoded;
+    EXPECT_EQ(decoded, expected);
+  }
+}
+
+class WideHeads : public ::testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(HeadDim, WideHeads, ::testing::Values(128, 256, 512));
+
+TEST_P(WideHeads, AgreeWithDoublePrecisionAndOneThread) {
+  const Heads heads{4, 1, GetParam()};
+  const Tokens tokens(heads, 150, 16);
+  Rows expected;
+  for (const int threads : {1, 2}) {
+    Stage stage(heads, 16, 10, threads, 100);
+    Rows results = stage.Step(tokens, 0, 149, ShuffledPages(10, 15));
+    results.push_back(stage.Step(tokens, 149, 1, ShuffledPages(10, 15))[0]);
+    if (threads == 1) expected = results;
+    EXPECT_EQ(results, expected);
+  }
+  for (const int position : {0, 63, 64, 120, 149}) {
+    const Row reference = Reference(heads, tokens, position, 1 / std::sqrt(GetParam()), 100);
+    EXPECT_THAT(expected[position], ::testing::Pointwise(::testing::FloatNear(2e-6F), reference));
+  }
 }
 
 TEST(AttentionDeathTest, PageTablesAreChecked) {

@@ -113,9 +113,15 @@ TEST_P(MatMul, PackedRowsAreEmbeddedExactly) {
   std::vector<std::int32_t> ids(outputs());
   std::iota(ids.rbegin(), ids.rend(), 0);
   CpuBackend::Activations x = rig.backend->MakeActivations(outputs(), cols());
-  rig.backend->Embed(packed, ids, x);
-  const Rows rows = rig.Read(x, outputs());
-  for (int i = 0; i < outputs(); ++i) ASSERT_EQ(rows[i], weights.Dequantized(ids[i])) << ids[i];
+  for (const float factor : {1.0F, 25.3F}) {
+    rig.backend->Embed(packed, ids, factor, x);
+    const Rows rows = rig.Read(x, outputs());
+    for (int i = 0; i < outputs(); ++i) {
+      Row expected = weights.Dequantized(ids[i]);
+      for (float& value : expected) value *= factor;
+      ASSERT_EQ(rows[i], expected) << ids[i];
+    }
+  }
 }
 
 std::string Name(const ::testing::TestParamInfo<std::tuple<DType, int, int>>& info) {

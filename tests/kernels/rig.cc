@@ -95,7 +95,7 @@ CpuBackend::Activations Rig::Load(const Rows& rows) {
   for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>(i);
   CpuBackend::Activations x = backend->MakeActivations(static_cast<std::int32_t>(rows.size()),
                                                        static_cast<std::int32_t>(rows[0].size()));
-  backend->Embed(PackFloats(rows), ids, x);
+  backend->Embed(PackFloats(rows), ids, 1.0F, x);
   return x;
 }
 

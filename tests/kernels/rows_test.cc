@@ -1,8 +1,9 @@
-// Operations on single rows: normalization, gating, rotation, and what quantization keeps.
+// Operations on single rows: normalization, gating, and what quantization keeps.
 
 #include <cmath>
 #include <limits>
-#include <numeric>
+#include <numbers>
+#include <span>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -34,46 +35,154 @@ TEST_P(RowOps, RmsNormAgreesWithDoublePrecision) {
   }
 }
 
-TEST_P(RowOps, SwiGluAgreesWithDoublePrecision) {
+double GateReference(GateFunction function, double x) {
+  if (function == GateFunction::kSilu) return x / (1 + std::exp(-x));
+  // The definition, and for u <= 0 the same without the cancellation in 1 + tanh(u).
+  const double u = std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x);
+  return u > 0 ? 0.5 * x * (1 + std::tanh(u)) : x * std::exp(2 * u) / (1 + std::exp(2 * u));
+}
+
+constexpr GateFunction kGates[] = {GateFunction::kSilu, GateFunction::kGeluTanh};
+
+TEST_P(RowOps, GatesAgreeWithDoublePrecision) {
   const int cols = GetParam();
   Rig rig;
   rig.KeepFloats();
-  const Rows gate = RandomRows(3, cols, 3, 20.0F);
+  const Rows gate = RandomRows(3, cols, 3, 4.0F);
   const Rows up = RandomRows(3, cols, 4);
   CpuBackend::Input out = rig.backend->MakeInput(3, cols);
-  rig.backend->SwiGlu(rig.Load(gate), rig.Load(up), 3, out);
-  const Rows results = rig.Floats(out, 3);
-  for (int r = 0; r < 3; ++r) {
-    for (int i = 0; i < cols; ++i) {
-      const double silu = gate[r][i] / (1 + std::exp(-static_cast<double>(gate[r][i])));
-      ASSERT_NEAR(results[r][i], silu * up[r][i], 1e-6 * std::fabs(silu * up[r][i]) + 1e-30);
+  for (const GateFunction function : kGates) {
+    rig.backend->Gate(function, rig.Load(gate), rig.Load(up), 3, out);
+    const Rows results = rig.Floats(out, 3);
+    for (int r = 0; r < 3; ++r) {
+      for (int i = 0; i < cols; ++i) {
+        const double expected = GateReference(function, gate[r][i]) * up[r][i];
+        // An exponent of up to 80 carries 80 times the rounding of its argument.
+        ASSERT_NEAR(results[r][i], expected, 2e-5 * std::fabs(expected) + 1e-30)
+            << gate[r][i] << " of function " << static_cast<int>(function);
+        if (std::fabs(gate[r][i]) < 2) {
+          ASSERT_NEAR(results[r][i], expected, 1e-6 * std::fabs(expected));
+        }
+      }
     }
   }
+}
+
+TEST(Gates, KeepTheirLimitsFarFromZero) {
+  Rig rig;
+  rig.KeepFloats();
+  const Row gate = {0.0F, 100.0F, -100.0F, 1e30F, -1e30F};
+  CpuBackend::Input out = rig.backend->MakeInput(1, 5);
+  for (const GateFunction function : kGates) {
+    rig.backend->Gate(function, rig.Load({gate}), rig.Load({Row(5, 1.0F)}), 1, out);
+    EXPECT_THAT(rig.Floats(out, 1)[0], ::testing::ElementsAre(0.0F, 100.0F, 0.0F, 1e30F, 0.0F));
+  }
+}
+
+TEST_P(RowOps, NormsOfHeadsAndAddedNormsAgreeWithDoublePrecision) {
+  const int cols = GetParam();
+  constexpr int kHeads = 3;
+  Rig rig;
+  const Rows x = RandomRows(3, kHeads * cols, 10, 2.0F);
+  const Rows before = RandomRows(3, kHeads * cols, 11);
+  const auto norm = [](std::span<const float> run) {
+    double squares = 0;
+    for (const float v : run) squares += static_cast<double>(v) * v;
+    return 1 / std::sqrt(squares / static_cast<double>(run.size()) + kEps);
+  };
+
+  const Row weight = RandomRows(1, cols, 12)[0];
+  CpuBackend::Activations heads = rig.Load(x);
+  rig.backend->RmsNormHeads(rig.PackVector(weight), kEps, 2, heads);
+  const Rows normed = rig.Read(heads, 3);
+  const Row wide = RandomRows(1, kHeads * cols, 13)[0];
+  CpuBackend::Activations sum = rig.Load(before);
+  rig.backend->RmsNormAdd(rig.Load(x), rig.PackVector(wide), kEps, 2, sum);
+  const Rows sums = rig.Read(sum, 3);
+  for (int r = 0; r < 2; ++r) {
+    for (int i = 0; i < kHeads * cols; ++i) {
+      const double of_head = norm(std::span(x[r]).subspan(i / cols * cols, cols));
+      ASSERT_NEAR(normed[r][i], x[r][i] * of_head * weight[i % cols],
+                  1e-6 * std::fabs(normed[r][i]));
+      const double added = x[r][i] * norm(x[r]) * wide[i];
+      ASSERT_NEAR(sums[r][i], before[r][i] + added,
+                  1e-6 * (std::fabs(added) + std::fabs(before[r][i])));
+    }
+  }
+  EXPECT_EQ(normed[2], x[2]) << "rows past the count stay";
+  EXPECT_EQ(sums[2], before[2]);
+}
+
+TEST_P(RowOps, ABiasIsAddedToEveryRow) {
+  const int cols = GetParam();
+  Rig rig;
+  const Rows before = RandomRows(3, cols, 14);
+  const Row bias = RandomRows(1, cols, 15)[0];
+  CpuBackend::Activations x = rig.Load(before);
+  rig.backend->AddBias(rig.PackVector(bias), 2, x);
+  const Rows after = rig.Read(x, 3);
+  for (int r = 0; r < 2; ++r)
+    for (int i = 0; i < cols; ++i) ASSERT_EQ(after[r][i], before[r][i] + bias[i]);
+  EXPECT_EQ(after[2], before[2]);
+}
+
+// Every operation that gives rows, on the given rows of the same activations.
+Rows AllOps(Rig& rig, const Rows& x, const Rows& up) {
+  const int rows = static_cast<int>(x.size());
+  const int cols = static_cast<int>(x[0].size());
+  const CpuBackend::Vector weight = rig.PackVector(RandomRows(1, cols, 7)[0]);
+  const CpuBackend::Activations x_rows = rig.Load(x);
+  const CpuBackend::Activations up_rows = rig.Load(up);
+  CpuBackend::Input out = rig.backend->MakeInput(rows, cols);
+  Rows results(rows);
+  const auto take = [&](const Rows& part) {
+    for (int r = 0; r < rows; ++r)
+      results[r].insert(results[r].end(), part[r].begin(), part[r].end());
+  };
+  rig.backend->RmsNorm(x_rows, weight, kEps, rows, out);
+  take(rig.Floats(out, rows));
+  for (const GateFunction function : kGates) {
+    rig.backend->Gate(function, x_rows, up_rows, rows, out);
+    take(rig.Floats(out, rows));
+  }
+  CpuBackend::Activations changed = rig.Load(up);
+  rig.backend->RmsNormAdd(x_rows, weight, kEps, rows, changed);
+  take(rig.Read(changed, rows));
+  rig.backend->AddBias(weight, rows, changed);
+  take(rig.Read(changed, rows));
+  rig.backend->RmsNormHeads(weight, kEps, rows, changed);
+  take(rig.Read(changed, rows));
+  return results;
 }
 
 TEST_P(RowOps, ARowHasTheSameBitsAloneInABatchAndOnAnyThreads) {
   const int cols = GetParam();
   constexpr int kRows = 40;  // above and below what is shared between threads
-  Rows norms;
-  Rows gates;
+  const Rows x = RandomRows(kRows, cols, 5);
+  const Rows up = RandomRows(kRows, cols, 6);
+  Rig one;
+  one.KeepFloats();
+  Rows alone;
+  for (int r = 0; r < kRows; ++r) alone.push_back(AllOps(one, {x[r]}, {up[r]})[0]);
   for (const int threads : {1, 2, 3}) {
     Rig rig(threads);
     rig.KeepFloats();
-    const Rows values = RandomRows(kRows, cols, 5);
-    const CpuBackend::Activations x = rig.Load(values);
-    const CpuBackend::Activations up = rig.Load(RandomRows(kRows, cols, 6));
-    const CpuBackend::Vector weight = rig.PackVector(RandomRows(1, cols, 7)[0]);
-    CpuBackend::Input out = rig.backend->MakeInput(kRows, cols);
-    for (std::int32_t r = 0; threads == 1 && r < kRows; ++r) {
-      rig.backend->RmsNormRows(x, weight, kEps, std::span(&r, 1), out);
-      norms.push_back(rig.Floats(out, 1)[0]);
-    }
-    rig.backend->RmsNorm(x, weight, kEps, kRows, out);
-    EXPECT_EQ(rig.Floats(out, kRows), norms);
-    rig.backend->SwiGlu(x, up, kRows, out);
-    if (threads == 1) gates = rig.Floats(out, kRows);
-    EXPECT_EQ(rig.Floats(out, kRows), gates);
+    EXPECT_EQ(AllOps(rig, x, up), alone) << threads << " threads";
   }
+}
+
+TEST_P(RowOps, SelectedRowsAreNormalizedAsTheyStand) {
+  const int cols = GetParam();
+  Rig rig;
+  rig.KeepFloats();
+  const CpuBackend::Activations x = rig.Load(RandomRows(4, cols, 5));
+  const CpuBackend::Vector weight = rig.PackVector(RandomRows(1, cols, 7)[0]);
+  CpuBackend::Input out = rig.backend->MakeInput(4, cols);
+  rig.backend->RmsNorm(x, weight, kEps, 4, out);
+  const Rows all = rig.Floats(out, 4);
+  const std::int32_t picked[] = {3, 1, 3};
+  rig.backend->RmsNormRows(x, weight, kEps, picked, out);
+  EXPECT_EQ(rig.Floats(out, 3), (Rows{all[3], all[1], all[3]}));
 }
 
 TEST_P(RowOps, AnElementsBitsDoNotDependOnWhereItStands) {
@@ -83,9 +192,11 @@ TEST_P(RowOps, AnElementsBitsDoNotDependOnWhereItStands) {
   const float gates[] = {-90.0F, -3.3F, -0.001F, 0.0F, 0.7F, 5.5F, 88.0F};
   for (const float gate : gates) {
     CpuBackend::Input out = rig.backend->MakeInput(1, cols);
-    rig.backend->SwiGlu(rig.Load({Row(cols, gate)}), rig.Load({Row(cols, 1.1F)}), 1, out);
-    const Row row = rig.Floats(out, 1)[0];
-    EXPECT_THAT(row, ::testing::Each(row[0]));
+    for (const GateFunction function : kGates) {
+      rig.backend->Gate(function, rig.Load({Row(cols, gate)}), rig.Load({Row(cols, 1.1F)}), 1, out);
+      const Row row = rig.Floats(out, 1)[0];
+      EXPECT_THAT(row, ::testing::Each(row[0]));
+    }
   }
 }
 
@@ -151,7 +262,7 @@ TEST(Exp, IsAccurateOverItsRange) {
   for (float g = -85.0F; g < -20.0F; g += 0.0137F) gate.push_back(g);
   const int cols = static_cast<int>(gate.size());
   CpuBackend::Input out = rig.backend->MakeInput(1, cols);
-  rig.backend->SwiGlu(rig.Load({gate}), rig.Load({Row(cols, 1.0F)}), 1, out);
+  rig.backend->Gate(GateFunction::kSilu, rig.Load({gate}), rig.Load({Row(cols, 1.0F)}), 1, out);
   double worst = 0;
   // One value at a time: the row is too wide for a whole identity.
   for (int i = 0; i < cols; i += 61) {
@@ -164,63 +275,6 @@ TEST(Exp, IsAccurateOverItsRange) {
     worst = std::max(worst, std::fabs(rig.Read(one, 1)[0][0] / expected - 1));
   }
   EXPECT_LT(worst, 4 * 0x1p-24);  // exp, the division and the rest: half a unit each, and a bit
-}
-
-class RopeTest : public ::testing::TestWithParam<int> {};  // rotated dimensions of 24
-INSTANTIATE_TEST_SUITE_P(Dims, RopeTest, ::testing::Values(0, 2, 8, 10, 24));
-
-TEST_P(RopeTest, RotatesAdjacentPairsByThePosition) {
-  constexpr int kHeadDim = 24;
-  const Rope rope{GetParam(), 10000.0F};
-  Rig rig(2);
-  ASSERT_TRUE(rig.backend->AllocatePages({1, 2, kHeadDim, 4, 16}));
-  const Rows q = RandomRows(3, 4 * kHeadDim, 1);
-  const Rows k = RandomRows(3, 2 * kHeadDim, 2);
-  CpuBackend::Activations q_rows = rig.Load(q);
-  CpuBackend::Activations k_rows = rig.Load(k);
-  const CpuBackend::Activations v_rows = rig.Load(RandomRows(3, 2 * kHeadDim, 3));
-  std::vector<std::int32_t> pages(16);
-  std::iota(pages.begin(), pages.end(), 0);
-  const RowRun runs[] = {{0, 2, 41, pages}, {2, 1, 0, pages}};
-  rig.backend->RopeAndStore(q_rows, k_rows, v_rows, rope, runs, 0);
-  const double positions[] = {41, 42, 0};
-  const auto check = [&](const Rows& before, const Rows& after) {
-    for (int r = 0; r < 3; ++r) {
-      for (std::size_t i = 0; i < before[r].size(); i += 2) {
-        const int d = static_cast<int>(i % kHeadDim);
-        const double angle =
-            d < rope.dims ? positions[r] * std::pow(10000.0, -static_cast<double>(d) / rope.dims)
-                          : 0;
-        const double x = before[r][i];
-        const double y = before[r][i + 1];
-        ASSERT_NEAR(after[r][i], x * std::cos(angle) - y * std::sin(angle), 1e-6);
-        ASSERT_NEAR(after[r][i + 1], x * std::sin(angle) + y * std::cos(angle), 1e-6);
-      }
-    }
-  };
-  check(q, rig.Read(q_rows, 3));
-  check(k, rig.Read(k_rows, 3));
-}
-
-TEST(RopeBits, DependOnThePositionAlone) {
-  Rig rig;
-  ASSERT_TRUE(rig.backend->AllocatePages({1, 1, 16, 16, 64}));
-  std::vector<std::int32_t> pages(64);
-  std::iota(pages.begin(), pages.end(), 0);
-  const Rope rope{16, 10000.0F};
-  const auto rotate = [&](std::span<const RowRun> runs, int rows) {
-    CpuBackend::Activations q = rig.Load(Rows(rows, Row(16, 0.7F)));
-    CpuBackend::Activations k = rig.Load(Rows(rows, Row(16, 0.3F)));
-    const CpuBackend::Activations v = rig.Load(Rows(rows, Row(16, 0.1F)));
-    rig.backend->RopeAndStore(q, k, v, rope, runs, 0);
-    return rig.Read(q, rows);
-  };
-  const RowRun together[] = {{0, 500, 17, pages}};
-  const Rows all = rotate(together, 500);
-  for (const int position : {17, 18, 99, 516}) {
-    const RowRun alone[] = {{0, 1, position, pages}};
-    EXPECT_EQ(rotate(alone, 1)[0], all[position - 17]);
-  }
 }
 
 }  // namespace
