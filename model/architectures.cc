@@ -7,13 +7,17 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/quote.h"
+#include "model/families/families.h"
 #include "model/kv_pool.h"
 
 namespace banyan::model {
 namespace {
 
 constexpr Architecture kArchitectures[] = {
-    {"llama", CheckLlama, LoadLlama},
+    {"gemma3", ReadGemma3},
+    {"llama", ReadLlama},
+    {"qwen2", ReadQwen2},
+    {"qwen3", ReadQwen3},
 };
 
 std::string Known() {
@@ -46,7 +50,7 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Load(std::unique_ptr<File> file,
   const absl::StatusOr<const Architecture*> architecture = FindArchitecture(file->metadata());
   if (!architecture.ok()) return architecture.status();
   try {
-    return (*architecture)->load(*file, options);
+    return LoadDecoder(**architecture, *file, options);
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError("the model does not fit into memory");
   } catch (const std::system_error& error) {

@@ -1,7 +1,7 @@
 // The architectures that run, by the name that a file gives in general.architecture.
 //
-// To add one: a network like llama.h with the shape it reads, a check, a loader, and a line in
-// architectures.cc.
+// All are decoders. To add one: a file in families/ and a line in architectures.cc
+// (docs/models.md).
 #pragma once
 
 #include <memory>
@@ -10,22 +10,26 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "model/decoder_shape.h"
 #include "model/model.h"
+#include "model/settings.h"
+#include "model/weights.h"
 
 namespace banyan::model {
 
 struct Architecture {
   std::string_view name;
-  // Why `load` would refuse the file, as far as that can be known without its weights.
-  absl::Status (*check)(const File& file);
-  absl::StatusOr<std::unique_ptr<Model>> (*load)(const File& file, const Options& options);
+  DecoderShape (*read)(Settings& settings, TensorSet& tensors);
 };
 
 std::span<const Architecture> Architectures();
 // kInvalidArgument when the file names none, kUnimplemented when it names one that does not run.
 absl::StatusOr<const Architecture*> FindArchitecture(const Metadata& metadata);
 
-absl::Status CheckLlama(const File& file);
-absl::StatusOr<std::unique_ptr<Model>> LoadLlama(const File& file, const Options& options);
+// Why LoadDecoder would refuse the file, but for UnsupportedTypes. Reads no weights.
+absl::Status CheckDecoder(const Architecture& architecture, const File& file);
+// Throws std::bad_alloc and std::system_error.
+absl::StatusOr<std::unique_ptr<Model>> LoadDecoder(const Architecture& architecture,
+                                                   const File& file, const Options& options);
 
 }  // namespace banyan::model

@@ -1,20 +1,16 @@
 // What a file would be as a model, from its header alone.
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "base/quote.h"
-#include "kernels/tensor.h"
 #include "model/architectures.h"
-#include "model/ggml_types.h"
 #include "model/model.h"
+#include "model/weights.h"
 
 namespace banyan::model {
 namespace {
@@ -70,23 +66,6 @@ void FillWeights(const File& file, Facts& facts) {
   }
 }
 
-// One line for each type that no kernel reads, however many tensors have it.
-void FindTypesThatDoNotRun(const File& file, std::vector<std::string>& problems) {
-  absl::flat_hash_map<std::uint32_t, std::int64_t> counts;
-  std::vector<const StoredTensor*> firsts;
-  for (const StoredTensor& tensor : file.tensors()) {
-    if (kernels::FindBlockShape(tensor.type)) continue;
-    if (++counts[tensor.type] == 1) firsts.push_back(&tensor);
-  }
-  for (const StoredTensor* first : firsts) {
-    problems.push_back(absl::StrCat("tensor ", Quote(first->name), ": the type ",
-                                    std::string(TensorTypeName(first->type)), " is not supported (",
-                                    counts[first->type],
-                                    counts[first->type] == 1 ? " tensor has" : " tensors have",
-                                    " it; supported: ", SupportedTypes(), ")"));
-  }
-}
-
 }  // namespace
 
 Inspection Inspect(const File& file) {
@@ -98,9 +77,9 @@ Inspection Inspect(const File& file) {
   FillWeights(file, facts);
   const absl::StatusOr<const Architecture*> architecture = FindArchitecture(file.metadata());
   const absl::Status status =
-      architecture.ok() ? (*architecture)->check(file) : architecture.status();
+      architecture.ok() ? CheckDecoder(**architecture, file) : architecture.status();
   if (!status.ok()) result.problems.emplace_back(status.message());
-  FindTypesThatDoNotRun(file, result.problems);
+  for (std::string& problem : UnsupportedTypes(file)) result.problems.push_back(std::move(problem));
   return result;
 }
 

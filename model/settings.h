@@ -25,21 +25,27 @@ class Settings {
   float Float(std::string_view name, double low, double high,
               std::optional<float> otherwise = std::nullopt);
 
-  // A setting that would change the answers and is not built: kUnimplemented names it, unless it is
-  // absent or says `harmless`.
-  void RefuseInteger(std::string_view name, std::int64_t harmless);
-  void RefuseFloat(std::string_view name, double harmless);
-  void RefuseString(std::string_view name, std::string_view harmless);
+  std::string_view String(std::string_view name, std::string_view otherwise);
+  // attention.sliding_window: how many positions a layer sees, its own among them; 0 sees all.
+  std::int64_t Window();
+
+  // A setting that would change the answers and is not built: kUnimplemented names it and says what
+  // it asks for, unless it is absent or says `harmless`.
+  void RefuseInteger(std::string_view name, std::int64_t harmless, std::string_view what);
+  void RefuseFloat(std::string_view name, double harmless, std::string_view what);
+  void RefuseBool(std::string_view name, bool harmless, std::string_view what);
+  void RefusePresent(std::string_view name, std::string_view what);
   // A relation between settings that must hold.
   void Require(bool holds, std::string_view message);
+  void Fail(absl::Status status);
 
   bool Has(std::string_view name) const { return metadata_.Has(Key(name)); }
   const absl::Status& status() const { return status_; }
 
  private:
   std::string Key(std::string_view name) const;
-  void Fail(absl::Status status);
-  void Refuse(std::string_view name, bool harmless);
+  absl::Status Wrong(const std::string& key, std::string_view type) const;
+  void Refuse(std::string_view name, bool harmless, std::string_view what);
 
   const Metadata& metadata_;
   const std::string architecture_;

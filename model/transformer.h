@@ -2,7 +2,7 @@
 // depend on the architecture. One type-erased call per step; the rest is instantiated per backend.
 //
 // A network gives
-//   Network(backend, shape, tied_head, packer, max_rows, max_logit_rows)
+//   Network(backend, shape, packer, max_rows, max_logit_rows)
 //   Forward(step)        computes the rows and writes their keys and values to the pages
 //   Head(rows)           the logits of those rows
 #pragma once
@@ -33,17 +33,15 @@ class Transformer final : public Model {
  public:
   using Shape = typename Network::Shape;
 
-  static absl::StatusOr<std::unique_ptr<Model>> Load(const File& file, const Options& options,
+  // `tensors` has what `shape` needs, of the right type and size.
+  static absl::StatusOr<std::unique_ptr<Model>> Load(const File& file, TensorSet& tensors,
+                                                     const Options& options,
                                                      std::string_view architecture,
                                                      const Shape& shape,
                                                      std::unique_ptr<B> backend) {
-    TensorSet tensors(file);
-    const bool tied_head = !tensors.Has("output.weight");
     WeightPacker<B> packer(*backend, tensors);
-    std::unique_ptr<Transformer> model(
-        new Transformer(options, shape, tied_head, packer, std::move(backend)));
+    std::unique_ptr<Transformer> model(new Transformer(options, shape, packer, std::move(backend)));
     if (!packer.ok()) return packer.status();
-    if (absl::Status status = tensors.CheckAllTaken(architecture); !status.ok()) return status;
     if (absl::Status status = model->AllocatePages(options); !status.ok()) return status;
     model->FillFacts(file, architecture, packer);
     return model;
@@ -80,7 +78,7 @@ class Transformer final : public Model {
   // weights.
   static constexpr std::int32_t kLogitRows = 64;
 
-  Transformer(const Options& options, const Shape& shape, bool tied_head, WeightPacker<B>& packer,
+  Transformer(const Options& options, const Shape& shape, WeightPacker<B>& packer,
               std::unique_ptr<B> backend)
       : backend_(std::move(backend)),
         shape_(shape),
@@ -89,7 +87,7 @@ class Transformer final : public Model {
                 .page_size = options.page_size,
                 .pages = 0},
         logit_rows_(std::min(options.max_batch_tokens, kLogitRows)),
-        network_(*backend_, shape, tied_head, packer, options.max_batch_tokens, logit_rows_),
+        network_(*backend_, shape, packer, options.max_batch_tokens, logit_rows_),
         answers_(shape.vocabulary) {}
 
   absl::Status AllocatePages(const Options& options) {

@@ -1,7 +1,6 @@
 #include "model/weights.h"
 
 #include <array>
-#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -30,17 +29,30 @@ absl::StatusOr<kernels::HostTensor> TensorSet::Take(std::string_view name, std::
                                                    absl::StrJoin(tensor.dims, " x "),
                                                    " instead of ", cols, " x ", rows));
   }
-  if (!kernels::FindBlockShape(tensor.type)) {
-    const std::optional<kernels::BlockShape> stored = FindStoredType(tensor.type);
-    CHECK(stored.has_value());  // the file was checked when it was opened
-    return absl::UnimplementedError(absl::StrCat(
-        Named(name), ": the type ", std::string(stored->name), " is not supported yet"));
-  }
   it->second.taken = true;
   return kernels::HostTensor{.type = static_cast<kernels::DType>(tensor.type),
                              .rows = rows,
                              .cols = cols,
                              .data = tensor.data.data()};
+}
+
+absl::StatusOr<std::vector<float>> TensorSet::TakeValues(std::string_view name, std::int64_t size) {
+  const absl::StatusOr<kernels::HostTensor> tensor = Take(name, 1, size);
+  if (!tensor.ok()) return tensor.status();
+  if (!kernels::FindBlockShape(static_cast<std::uint32_t>(tensor->type))) {
+    return absl::UnimplementedError(
+        absl::StrCat(Named(name), ": the type ",
+                     std::string(TensorTypeName(static_cast<std::uint32_t>(tensor->type))),
+                     " is not supported"));
+  }
+  std::vector<float> values(static_cast<std::size_t>(size));
+  kernels::DequantizeRow(*tensor, 0, values);
+  return values;
+}
+
+std::int64_t TensorSet::Rows(std::string_view name) const {
+  const auto it = tensors_.find(name);
+  return it == tensors_.end() ? 0 : it->second.tensor->dims[1];
 }
 
 void TensorSet::Release(std::string_view name) const {
@@ -57,6 +69,24 @@ absl::Status TensorSet::CheckAllTaken(std::string_view architecture) const {
                      " architecture: running without it would give wrong answers"));
   }
   return absl::OkStatus();
+}
+
+std::vector<std::string> UnsupportedTypes(const File& file) {
+  absl::flat_hash_map<std::uint32_t, std::int64_t> counts;
+  std::vector<const StoredTensor*> firsts;
+  for (const StoredTensor& tensor : file.tensors()) {
+    if (kernels::FindBlockShape(tensor.type)) continue;
+    if (++counts[tensor.type] == 1) firsts.push_back(&tensor);
+  }
+  std::vector<std::string> problems;
+  for (const StoredTensor* first : firsts) {
+    const std::int64_t count = counts[first->type];
+    problems.push_back(absl::StrCat(Named(first->name), ": the type ",
+                                    std::string(TensorTypeName(first->type)), " is not supported (",
+                                    count, count == 1 ? " tensor has" : " tensors have",
+                                    " it; supported: ", SupportedTypes(), ")"));
+  }
+  return problems;
 }
 
 }  // namespace banyan::model

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
@@ -22,9 +23,13 @@ class TensorSet {
 
   bool Has(std::string_view name) const { return tensors_.contains(name); }
   // The matrix [rows, cols] of that name; a vector has one row. kInvalidArgument when it is missing
-  // or has another shape, kUnimplemented when its type is not read yet.
+  // or has another shape. Its type may be one of UnsupportedTypes: nobody reads such a tensor.
   absl::StatusOr<kernels::HostTensor> Take(std::string_view name, std::int64_t rows,
                                            std::int64_t cols);
+  // The numbers of the vector of that name, for settings that are stored as a tensor.
+  absl::StatusOr<std::vector<float>> TakeValues(std::string_view name, std::int64_t size);
+  // The rows of the matrix of that name; 0 when it is missing.
+  std::int64_t Rows(std::string_view name) const;
   void Release(std::string_view name) const;
 
   // kUnimplemented names a tensor that nobody took: ignoring it would give wrong answers silently.
@@ -39,6 +44,9 @@ class TensorSet {
   const File& file_;
   absl::flat_hash_map<std::string_view, Entry> tensors_;
 };
+
+// Tensor types of a file that no kernel reads, each in a line that names its first tensor.
+std::vector<std::string> UnsupportedTypes(const File& file);
 
 // Packs weights one by one. After the first error it does nothing more and keeps that error, so
 // that a list of weights reads as a list. Each tensor's file memory is released once it is packed,
@@ -58,6 +66,7 @@ class WeightPacker {
         name, 1, size, [&](const kernels::HostTensor& host) { return backend_.PackVector(host); });
   }
 
+  bool Has(std::string_view name) const { return tensors_.Has(name); }
   bool ok() const { return status_.ok(); }
   const absl::Status& status() const { return status_; }
   std::int64_t bytes() const { return bytes_; }            // of what was packed

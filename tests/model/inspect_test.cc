@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "model/model.h"
-#include "tests/model/tiny_llama.h"
+#include "tests/model/tiny_model.h"
 
 namespace banyan::model {
 namespace {
@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 TEST(Inspect, FactsAreThoseOfTheLoadedModel) {
-  const TinyLlama tiny({.layers = 3, .tied_head = true});
+  const TinyModel tiny({.family = "gemma3", .layers = 3, .tied_head = true});
   const Inspection inspection = Inspect(*OpenBytes(tiny.Write()));
   EXPECT_THAT(inspection.problems, IsEmpty());
   const auto model = Model::Load(OpenBytes(tiny.Write()), {.kv_memory = 1 << 16});

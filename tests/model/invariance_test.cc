@@ -1,6 +1,6 @@
 // Batch invariance: all logits and the KV bytes of a prompt are the same bits however it is run.
 //
-// The same test runs on a tiny model with tensors of one type each, and on the default model.
+// The same test runs on tiny models of every tensor type and family, and on the default model.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "model/model.h"
-#include "tests/model/tiny_llama.h"
+#include "tests/model/tiny_model.h"
 
 namespace banyan::model {
 namespace {
@@ -198,18 +198,37 @@ void TestInvariance(const std::function<std::unique_ptr<File>()>& open) {
   EXPECT_NE(other.pages, with_one.pages);
 }
 
-class TinyInvariance : public ::testing::TestWithParam<kernels::DType> {};
+class TinyInvariance : public ::testing::TestWithParam<TinyOptions> {};
 
 TEST_P(TinyInvariance, SameBitsHoweverItIsRun) {
-  TestInvariance([] { return OpenBytes(TinyLlama({.type = GetParam()}).Write()); });
+  TestInvariance([] { return OpenBytes(TinyModel(GetParam()).Write()); });
+}
+
+std::string NameOf(const ::testing::TestParamInfo<TinyOptions>& test) {
+  return test.param.family + "_" + std::string(kernels::ShapeOf(test.param.type).name);
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryType, TinyInvariance,
-                         ::testing::Values(kernels::DType::kF32, kernels::DType::kF16,
-                                           kernels::DType::kQ8_0, kernels::DType::kQ4_1),
-                         [](const auto& test) {
-                           return std::string(kernels::ShapeOf(test.param).name);
-                         });
+                         ::testing::Values(TinyOptions{.type = kernels::DType::kF32},
+                                           TinyOptions{.type = kernels::DType::kF16},
+                                           TinyOptions{.type = kernels::DType::kQ8_0},
+                                           TinyOptions{.type = kernels::DType::kQ4_1}),
+                         NameOf);
+
+// With what the family has of its own; windows end within pages and between chunks of keys.
+INSTANTIATE_TEST_SUITE_P(
+    EveryFamily, TinyInvariance,
+    ::testing::Values(
+        TinyOptions{.family = "gemma3", .type = kernels::DType::kQ4_1, .layers = 7, .window = 21},
+        TinyOptions{.family = "llama",
+                    .type = kernels::DType::kQ8_0,
+                    .tied_head = true,
+                    .window = 37,
+                    .biases = true,
+                    .rope_factors = {1, 1, 1, 2, 3, 8, 8, 8}},
+        TinyOptions{.family = "qwen2", .type = kernels::DType::kQ8_0, .rope_scaling = 4},
+        TinyOptions{.family = "qwen3", .type = kernels::DType::kQ4_1, .kv_heads = 1}),
+    NameOf);
 
 TEST(DefaultModelInvariance, SameBitsHoweverItIsRun) {
   const char* path = std::getenv("BANYAN_MODEL");

@@ -12,7 +12,7 @@
 #include <functional>
 
 #include "tests/model/gguf_writer.h"
-#include "tests/model/tiny_llama.h"
+#include "tests/model/tiny_model.h"
 
 namespace banyan::model {
 namespace {
@@ -230,7 +230,7 @@ TEST_F(SplitOnDisk, AMissingOrBrokenPartIsNamed) {
 
 // The parts of a tiny model answer with the same bits as the whole.
 TEST_F(SplitOnDisk, AModelInPartsIsTheSameModel) {
-  const TinyLlama tiny({});
+  const TinyModel tiny({});
   const auto count = static_cast<std::int32_t>(tiny.tensors.size());
   std::vector<GgufWriter> parts = {tiny.Settings()};
   parts[0].Uint32("split.no", 0).Uint32("split.count", 3);

@@ -1,4 +1,4 @@
-// Tiny llama files with random weights, and the same weights as numbers.
+// Tiny model files of every family with random weights, and the same weights as numbers.
 #pragma once
 
 #include <cstddef>
@@ -34,6 +34,7 @@ class Random {
 };
 
 struct TinyOptions {
+  std::string family = "llama";
   kernels::DType type = kernels::DType::kF32;  // of the matrices; vectors are F32
   int layers = 2;
   int heads = 4;
@@ -46,6 +47,16 @@ struct TinyOptions {
   float rope_base = 10000.0F;
   bool tied_head = false;
   std::uint64_t seed = 1;
+
+  float rope_scaling = 1;             // positions are divided by it
+  int window = 0;                     // llama: of every layer; gemma3: of the local ones
+  bool biases = false;                // llama: on every product
+  std::vector<float> rope_factors{};  // llama
+  float local_rope_base = 10000.0F;   // gemma3
+  int global_every = 6;               // gemma3: of so many layers the last sees all
+
+  bool has_head_norms() const { return family == "qwen3" || family == "gemma3"; }
+  bool has_post_norms() const { return family == "gemma3"; }
 };
 
 // A matrix in the file's bytes, and exactly the numbers that they stand for, row after row.
@@ -66,11 +77,11 @@ struct TinyTensor {
   double at(int row, int col) const { return values[static_cast<std::size_t>(row * cols + col)]; }
 };
 
-struct TinyLlama {
+struct TinyModel {
   TinyOptions options;
   std::map<std::string, TinyTensor> tensors;
 
-  explicit TinyLlama(const TinyOptions& tiny);
+  explicit TinyModel(const TinyOptions& tiny);
 
   // Keys and tensors as a file; a test may change what it gets before it writes.
   GgufWriter Settings() const;
@@ -78,8 +89,12 @@ struct TinyLlama {
   std::vector<std::byte> Write() const;
 
  private:
+  void AddLayer(Random& random, const std::string& prefix);
   void AddMatrix(Random& random, const std::string& name, int rows, int cols);
+  // A matrix, and a bias where the family has one there.
+  void AddProduct(Random& random, const std::string& name, int rows, int cols, bool has_bias);
   void AddNorm(Random& random, const std::string& name, int size);
+  void AddVector(const std::string& name, const std::vector<float>& values);
 };
 
 // A file that lives in memory.

@@ -1,4 +1,4 @@
-#include "tests/model/tiny_llama.h"
+#include "tests/model/tiny_model.h"
 
 #include <gtest/gtest.h>
 
@@ -108,28 +108,49 @@ class OwnedFile final : public File {
 
 }  // namespace
 
-TinyLlama::TinyLlama(const TinyOptions& tiny) : options(tiny) {
+TinyModel::TinyModel(const TinyOptions& tiny) : options(tiny) {
   Random random(tiny.seed);
-  const int attention = tiny.heads * tiny.head_dim;
-  const int kv = tiny.kv_heads * tiny.head_dim;
   AddMatrix(random, "token_embd.weight", tiny.vocabulary, tiny.embedding);
-  for (int i = 0; i < tiny.layers; ++i) {
-    const std::string prefix = "blk." + std::to_string(i) + ".";
-    AddNorm(random, prefix + "attn_norm.weight", tiny.embedding);
-    AddMatrix(random, prefix + "attn_q.weight", attention, tiny.embedding);
-    AddMatrix(random, prefix + "attn_k.weight", kv, tiny.embedding);
-    AddMatrix(random, prefix + "attn_v.weight", kv, tiny.embedding);
-    AddMatrix(random, prefix + "attn_output.weight", tiny.embedding, attention);
-    AddNorm(random, prefix + "ffn_norm.weight", tiny.embedding);
-    AddMatrix(random, prefix + "ffn_gate.weight", tiny.feed_forward, tiny.embedding);
-    AddMatrix(random, prefix + "ffn_up.weight", tiny.feed_forward, tiny.embedding);
-    AddMatrix(random, prefix + "ffn_down.weight", tiny.embedding, tiny.feed_forward);
-  }
+  for (int i = 0; i < tiny.layers; ++i) AddLayer(random, "blk." + std::to_string(i) + ".");
   AddNorm(random, "output_norm.weight", tiny.embedding);
   if (!tiny.tied_head) AddMatrix(random, "output.weight", tiny.vocabulary, tiny.embedding);
+  if (!tiny.rope_factors.empty()) AddVector("rope_freqs.weight", tiny.rope_factors);
 }
 
-void TinyLlama::AddMatrix(Random& random, const std::string& name, int rows, int cols) {
+void TinyModel::AddLayer(Random& random, const std::string& prefix) {
+  const TinyOptions& o = options;
+  const int attention = o.heads * o.head_dim;
+  const int kv = o.kv_heads * o.head_dim;
+  const bool input_biases = o.biases || o.family == "qwen2";
+  AddNorm(random, prefix + "attn_norm.weight", o.embedding);
+  AddProduct(random, prefix + "attn_q", attention, o.embedding, input_biases);
+  AddProduct(random, prefix + "attn_k", kv, o.embedding, input_biases);
+  AddProduct(random, prefix + "attn_v", kv, o.embedding, input_biases);
+  AddProduct(random, prefix + "attn_output", o.embedding, attention, o.biases);
+  AddNorm(random, prefix + "ffn_norm.weight", o.embedding);
+  AddProduct(random, prefix + "ffn_gate", o.feed_forward, o.embedding, o.biases);
+  AddProduct(random, prefix + "ffn_up", o.feed_forward, o.embedding, o.biases);
+  AddProduct(random, prefix + "ffn_down", o.embedding, o.feed_forward, o.biases);
+  if (o.has_head_norms()) {
+    AddNorm(random, prefix + "attn_q_norm.weight", o.head_dim);
+    AddNorm(random, prefix + "attn_k_norm.weight", o.head_dim);
+  }
+  if (o.has_post_norms()) {
+    AddNorm(random, prefix + "post_attention_norm.weight", o.embedding);
+    AddNorm(random, prefix + "post_ffw_norm.weight", o.embedding);
+  }
+}
+
+void TinyModel::AddProduct(Random& random, const std::string& name, int rows, int cols,
+                           bool has_bias) {
+  AddMatrix(random, name + ".weight", rows, cols);
+  if (!has_bias) return;
+  std::vector<float> bias;
+  for (int i = 0; i < rows; ++i) bias.push_back(static_cast<float>(0.5 * random.Normal()));
+  AddVector(name + ".bias", bias);
+}
+
+void TinyModel::AddMatrix(Random& random, const std::string& name, int rows, int cols) {
   TinyTensor tensor{.name = name, .type = options.type, .rows = rows, .cols = cols};
   // Sized so that each product keeps the deviation of its input.
   Encoder encoder(random, 1 / std::sqrt(static_cast<double>(cols)), tensor);
@@ -139,44 +160,59 @@ void TinyLlama::AddMatrix(Random& random, const std::string& name, int rows, int
   tensors.emplace(name, std::move(tensor));
 }
 
-void TinyLlama::AddNorm(Random& random, const std::string& name, int size) {
-  TinyTensor tensor{.name = name, .cols = size};
+void TinyModel::AddNorm(Random& random, const std::string& name, int size) {
+  std::vector<float> weights;
+  for (int i = 0; i < size; ++i) weights.push_back(static_cast<float>(1 + 0.2 * random.Normal()));
+  AddVector(name, weights);
+}
+
+void TinyModel::AddVector(const std::string& name, const std::vector<float>& values) {
+  TinyTensor tensor{.name = name, .cols = static_cast<int>(values.size())};
   Bytes bytes;
-  for (int i = 0; i < size; ++i) {
-    const auto value = static_cast<float>(1 + 0.2 * random.Normal());
-    bytes.Put(value);
-    tensor.values.push_back(value);
-  }
+  for (const float value : values) bytes.Put(value);
   tensor.bytes = bytes.get();
+  tensor.values.assign(values.begin(), values.end());
   tensors.emplace(name, std::move(tensor));
 }
 
-GgufWriter TinyLlama::Settings() const {
-  const auto integer = [](int value) { return static_cast<std::uint32_t>(value); };
+GgufWriter TinyModel::Settings() const {
+  const TinyOptions& o = options;
   GgufWriter writer;
-  writer.String("general.architecture", "llama").String("general.name", "tiny");
-  writer.Uint32("llama.block_count", integer(options.layers));
-  writer.Uint32("llama.context_length", 512);
-  writer.Uint32("llama.embedding_length", integer(options.embedding));
-  writer.Uint32("llama.feed_forward_length", integer(options.feed_forward));
-  writer.Uint32("llama.attention.head_count", integer(options.heads));
-  writer.Uint32("llama.attention.head_count_kv", integer(options.kv_heads));
-  writer.Uint32("llama.attention.key_length", integer(options.head_dim));
-  writer.Uint32("llama.attention.value_length", integer(options.head_dim));
-  writer.Uint32("llama.rope.dimension_count", integer(options.rope_dims));
-  writer.Float32("llama.rope.freq_base", options.rope_base);
-  writer.Float32("llama.attention.layer_norm_rms_epsilon", 1e-5F);
-  writer.Uint32("llama.vocab_size", integer(options.vocabulary));
+  writer.String("general.architecture", o.family).String("general.name", "tiny");
+  const auto integer = [&](const char* name, int value) {
+    writer.Uint32(o.family + "." + name, static_cast<std::uint32_t>(value));
+  };
+  integer("block_count", o.layers);
+  integer("context_length", 512);
+  integer("embedding_length", o.embedding);
+  integer("feed_forward_length", o.feed_forward);
+  integer("attention.head_count", o.heads);
+  integer("attention.head_count_kv", o.kv_heads);
+  integer("attention.key_length", o.head_dim);
+  integer("attention.value_length", o.head_dim);
+  integer("rope.dimension_count", o.rope_dims);
+  integer("vocab_size", o.vocabulary);
+  writer.Float32(o.family + ".rope.freq_base", o.rope_base);
+  writer.Float32(o.family + ".attention.layer_norm_rms_epsilon", 1e-5F);
+  if (o.window != 0) integer("attention.sliding_window", o.window);
+  if (o.global_every != 6) integer("attention.sliding_window_pattern", o.global_every);
+  if (o.local_rope_base != 10000) {
+    writer.Float32(o.family + ".rope.freq_base_swa", o.local_rope_base);
+  }
+  if (o.rope_scaling != 1) {
+    writer.String(o.family + ".rope.scaling.type", "linear");
+    writer.Float32(o.family + ".rope.scaling.factor", o.rope_scaling);
+  }
   return writer;
 }
 
-void TinyLlama::AddTensors(GgufWriter& writer) const {
+void TinyModel::AddTensors(GgufWriter& writer) const {
   for (const auto& [name, tensor] : tensors) {
     writer.Tensor(name, static_cast<std::uint32_t>(tensor.type), tensor.dims(), tensor.bytes);
   }
 }
 
-std::vector<std::byte> TinyLlama::Write() const {
+std::vector<std::byte> TinyModel::Write() const {
   GgufWriter writer = Settings();
   AddTensors(writer);
   return writer.Write();

@@ -1,0 +1,73 @@
+// Decoders on the CPU.
+#include "model/decoder.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "kernels/cpu/backend.h"
+#include "model/architectures.h"
+#include "model/transformer.h"
+
+namespace banyan::model {
+namespace {
+
+// Takes weights and keeps nothing: shows whether a file has what a shape needs.
+struct Nowhere {
+  struct Weight {
+    std::int64_t bytes() const { return 0; }
+  };
+  using Matrix = Weight;
+  using Vector = Weight;
+  Weight PackMatrix(const kernels::HostTensor& /*host*/) { return {}; }
+  Weight PackVector(const kernels::HostTensor& /*host*/) { return {}; }
+};
+
+absl::StatusOr<DecoderShape> ReadShape(const Architecture& architecture, const File& file,
+                                       TensorSet& tensors) {
+  Settings settings(file.metadata(), std::string(architecture.name));
+  DecoderShape shape = architecture.read(settings, tensors);
+  if (!settings.status().ok()) return settings.status();
+  return shape;
+}
+
+absl::Status CheckMachine() {
+  const std::vector<std::string> missing = kernels::MissingCpuFeatures();
+  if (missing.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("this machine lacks instructions that the CPU backend needs: ",
+                   absl::StrJoin(missing, ", ")));
+}
+
+}  // namespace
+
+absl::Status CheckDecoder(const Architecture& architecture, const File& file) {
+  TensorSet tensors(file);
+  const absl::StatusOr<DecoderShape> shape = ReadShape(architecture, file, tensors);
+  if (!shape.ok()) return shape.status();
+  Nowhere nowhere;
+  WeightPacker<Nowhere> packer(nowhere, tensors);
+  const DecoderWeights<Nowhere> weights(*shape, packer);
+  if (!packer.ok()) return packer.status();
+  if (absl::Status status = tensors.CheckAllTaken(architecture.name); !status.ok()) return status;
+  return CheckMachine();
+}
+
+absl::StatusOr<std::unique_ptr<Model>> LoadDecoder(const Architecture& architecture,
+                                                   const File& file, const Options& options) {
+  if (absl::Status status = CheckDecoder(architecture, file); !status.ok()) return status;
+  if (const std::vector<std::string> types = UnsupportedTypes(file); !types.empty()) {
+    return absl::UnimplementedError(types.front());
+  }
+  TensorSet tensors(file);
+  const absl::StatusOr<DecoderShape> shape = ReadShape(architecture, file, tensors);
+  if (!shape.ok()) return shape.status();
+  using kernels::CpuBackend;
+  return Transformer<CpuBackend, Decoder<CpuBackend>>::Load(
+      file, tensors, options, architecture.name, *shape, CpuBackend::Create(options.threads));
+}
+
+}  // namespace banyan::model
