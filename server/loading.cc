@@ -1,5 +1,9 @@
 #include "server/loading.h"
 
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <system_error>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -27,26 +31,59 @@ absl::StatusOr<LoadedModel> LoadNull(const ServeOptions& options) {
   return loaded;
 }
 
+absl::Status About(const std::string& what, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat(what, ": ", status.message()));
+}
+
+// The text of the --chat-template file; empty when none was named.
+absl::StatusOr<std::string> ReadTemplate(const std::string& path) {
+  if (path.empty()) return std::string();
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) {
+    return absl::InvalidArgumentError(error ? error.message() : "it is no regular file");
+  }
+  std::ifstream file(path, std::ios::binary);
+  std::string text(kMaxTemplateFileBytes + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!file.eof() && !file) return absl::InvalidArgumentError("it cannot be read");
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (text.empty()) return absl::InvalidArgumentError("it is empty");
+  if (text.size() > kMaxTemplateFileBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("it has more than ", kMaxTemplateFileBytes, " bytes"));
+  }
+  return text;
+}
+
 absl::StatusOr<LoadedModel> LoadFile(const ServeOptions& options) {
+  auto chat_template = ReadTemplate(options.chat_template);
+  if (!chat_template.ok()) {
+    return About(absl::StrCat("--chat-template ", options.chat_template), chat_template.status());
+  }
   auto file = model::File::Open(options.model);
-  if (!file.ok()) return file.status();
+  if (!file.ok()) return About(options.model, file.status());
   LoadedModel loaded;
-  auto codec = text::Codec::FromMetadata((*file)->metadata());
-  if (!codec.ok()) return codec.status();
+  auto codec =
+      text::Codec::FromMetadata((*file)->metadata(), {.chat_template = *std::move(chat_template)});
+  if (!codec.ok()) return About(options.model, codec.status());
   loaded.codec = *std::move(codec);
   auto model = model::Model::Load(*std::move(file), ModelOptions(options));
-  if (!model.ok()) return model.status();
+  if (!model.ok()) return About(options.model, model.status());
   loaded.model = *std::move(model);
-  // The model may have more rows than the tokenizer has tokens (padding), never fewer.
-  if (loaded.model->facts().vocabulary_size < loaded.codec->vocabulary_size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the tokenizer has ", loaded.codec->vocabulary_size(),
-                     " tokens, but the weights only ", loaded.model->facts().vocabulary_size));
-  }
+  const absl::Status match = CheckVocabulary(*loaded.codec, loaded.model->facts());
+  if (!match.ok()) return About(options.model, match);
   return loaded;
 }
 
 }  // namespace
+
+// The model may have more rows than the tokenizer has tokens (padding), never fewer.
+absl::Status CheckVocabulary(const text::Codec& codec, const model::Facts& facts) {
+  if (facts.vocabulary_size >= codec.vocabulary_size()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("the tokenizer has ", codec.vocabulary_size(),
+                                                 " tokens, but the weights only ",
+                                                 facts.vocabulary_size));
+}
 
 absl::StatusOr<LoadedModel> LoadModel(const ServeOptions& options) {
   auto loaded = options.is_null_model() ? LoadNull(options) : LoadFile(options);

@@ -2,18 +2,32 @@
 #include <cstdio>
 #include <variant>
 
+#include "server/model_get.h"
+#include "server/model_info.h"
 #include "server/options.h"
 #include "server/serve.h"
 
-int main(int argc, char** argv) {
-  auto parsed = banyan::server::ParseCommandLine({argv, static_cast<std::size_t>(argc)});
-  if (const auto* exit = std::get_if<banyan::server::Exit>(&parsed)) {
-    if (exit->code == 0) {
-      std::fputs(exit->text.c_str(), stdout);
-    } else {
-      std::fprintf(stderr, "%s\n", exit->text.c_str());
-    }
-    return exit->code;
+namespace banyan::server {
+namespace {
+
+int Run(const ServeOptions& options) { return Serve(options); }
+int Run(const ModelInfoOptions& options) { return ModelInfo(options); }
+int Run(const ModelGetOptions& options) { return ModelGet(options); }
+
+int Run(const Exit& exit) {
+  if (exit.code == 0) {
+    std::fputs(exit.text.c_str(), stdout);
+  } else {
+    std::fprintf(stderr, "%s\n", exit.text.c_str());
   }
-  return banyan::server::Serve(std::get<banyan::server::ServeOptions>(parsed));
+  return exit.code;
+}
+
+}  // namespace
+}  // namespace banyan::server
+
+int main(int argc, char** argv) {
+  using banyan::server::ParseCommandLine;
+  return std::visit([](const auto& command) { return banyan::server::Run(command); },
+                    ParseCommandLine({argv, static_cast<std::size_t>(argc)}));
 }

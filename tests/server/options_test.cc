@@ -19,7 +19,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::variant<ServeOptions, Exit> Parse(std::vector<const char*> arguments) {
+Command Parse(std::vector<const char*> arguments) {
   unsetenv("BANYAN_MODEL");  // where the tests of other rooms find a model
   arguments.insert(arguments.begin(), "banyan");
   return ParseCommandLine(arguments);
@@ -188,13 +188,80 @@ TEST(Options, TheEnvironmentAndAFileSetThemToo) {
   EXPECT_THAT(Refused({"--config", path.c_str()}), HasSubstr(path));
 }
 
+TEST(Options, AChatTemplateIsAFileOfAModelWithWeights) {
+  auto parsed = Parse({"serve", "--model", "m.gguf", "--chat-template", "t.jinja"});
+  EXPECT_EQ(std::get<ServeOptions>(parsed).chat_template, "t.jinja");
+  setenv("BANYAN_CHAT_TEMPLATE", "u.jinja", 1);
+  parsed = Parse({"serve", "--model", "m.gguf"});
+  EXPECT_EQ(std::get<ServeOptions>(parsed).chat_template, "u.jinja");
+  unsetenv("BANYAN_CHAT_TEMPLATE");
+  EXPECT_THAT(Refused({"--chat-template", "t.jinja"}), HasSubstr("--chat-template"));
+}
+
+TEST(ModelOptions, InfoTakesAFile) {
+  auto parsed = Parse({"model", "info", "m.gguf"});
+  EXPECT_EQ(std::get<ModelInfoOptions>(parsed).file, "m.gguf");
+  EXPECT_EQ(std::get<ModelInfoOptions>(parsed).format, ReportFormat::kText);
+  parsed = Parse({"model", "info", "--json", "m.gguf"});
+  EXPECT_EQ(std::get<ModelInfoOptions>(parsed).format, ReportFormat::kJson);
+}
+
+TEST(ModelOptions, GetPutsAModelIntoTheCacheOrWhereItIsTold) {
+  const auto target = [](std::vector<const char*> more) {
+    more.insert(more.begin(), {"model", "get", "smollm2"});
+    auto parsed = Parse(std::move(more));
+    EXPECT_EQ(std::get<ModelGetOptions>(parsed).model, FindKnownModel("smollm2"));
+    return std::get<ModelGetOptions>(parsed).target;
+  };
+  const std::string file = "SmolLM2-135M-Instruct.Q4_1.gguf";
+  unsetenv("BANYAN_CACHE");
+  unsetenv("XDG_CACHE_HOME");
+  setenv("HOME", "/home/x", 1);
+  EXPECT_EQ(target({}), "/home/x/.cache/banyan/models/" + file);
+  setenv("XDG_CACHE_HOME", "/xdg", 1);
+  EXPECT_EQ(target({}), "/xdg/banyan/models/" + file);
+  setenv("BANYAN_CACHE", "/own", 1);
+  EXPECT_EQ(target({}), "/own/models/" + file);
+  EXPECT_EQ(target({"--to", "some.gguf"}), "some.gguf");
+  EXPECT_EQ(target({"--to", "folder/"}), "folder/" + file);
+  EXPECT_EQ(target({"--to", "/tmp"}), "/tmp/" + file) << "a folder that is there";
+  unsetenv("BANYAN_CACHE");
+  unsetenv("XDG_CACHE_HOME");
+}
+
+TEST(ModelOptions, WhatIsMissingOrUnknownIsNamed) {
+  const auto refused = [](std::vector<const char*> arguments) {
+    const auto parsed = Parse(std::move(arguments));
+    const Exit exit = std::get<Exit>(parsed);
+    EXPECT_EQ(exit.code, 1);
+    EXPECT_THAT(exit.text, Not(HasSubstr("\n"))) << "one line";
+    return exit.text;
+  };
+  EXPECT_THAT(refused({"model"}), HasSubstr("banyan model --help"));
+  EXPECT_THAT(refused({"model", "sell"}), HasSubstr("sell"));
+  EXPECT_THAT(refused({"model", "info"}), HasSubstr("FILE"));
+  EXPECT_THAT(refused({"model", "info", "a", "b"}), HasSubstr("b"));
+  EXPECT_THAT(refused({"model", "get"}), HasSubstr("NAME"));
+  EXPECT_THAT(refused({"model", "get", "gpt"}), AllOf(HasSubstr("'gpt'"), HasSubstr("smollm2")));
+}
+
+TEST(ModelOptions, HelpNamesTheKnownModelsAndTheirTerms) {
+  const Exit exit = std::get<Exit>(Parse({"model", "get", "--help"}));
+  EXPECT_EQ(exit.code, 0);
+  EXPECT_THAT(exit.text, AllOf(HasSubstr("smollm2"), HasSubstr("Apache-2.0"),
+                               HasSubstr("gemma3-270m"), HasSubstr("Gemma Terms of Use")));
+  EXPECT_THAT(std::get<Exit>(Parse({"model", "--help"})).text,
+              AllOf(HasSubstr("info"), HasSubstr("get")));
+}
+
 TEST(Options, HelpNamesEveryOptionWithItsDefaultAndVariable) {
   const Exit exit = std::get<Exit>(Parse({"serve", "--help"}));
   EXPECT_EQ(exit.code, 0);
   for (const char* option :
        {"--model", "--host", "--port", "--kv-memory", "--page-size", "--kv-dtype", "--backend",
         "--threads", "--max-batch-tokens", "--max-running", "--max-queue", "--served-model-name",
-        "--drain-timeout", "--log-format", "--config", "BANYAN_KV_MEMORY", "1GiB", "SIGTERM"}) {
+        "--drain-timeout", "--log-format", "--chat-template", "--config", "BANYAN_KV_MEMORY",
+        "1GiB", "SIGTERM"}) {
     EXPECT_THAT(exit.text, HasSubstr(option));
   }
 }
