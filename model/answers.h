@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "model/batch.h"
+#include "model/log_probabilities.h"
 #include "model/sampler.h"
 #include "model/step.h"
 
@@ -19,12 +20,17 @@ class Answers {
   // Where the logits of the next row are to be put.
   std::span<float> logits() { return logits_; }
 
-  // Returns the logits in `result` where the row's sequence asks for them, and samples where it
-  // ends. An error names the sequence.
+  // Returns the logits in `result` where the row's sequence asks for them, scores the token that
+  // follows where it is among those scored, and samples where the sequence ends. kInternal when a
+  // logit is not finite, kInvalidArgument when no token may be drawn; an error names the sequence.
   absl::Status Give(const Batch& batch, const LogitRow& row, StepResult& result);
 
  private:
+  absl::Status Sample(const Sequence& sequence, SequenceResult& out);
+  void Score(const Sequence& sequence, TokenId token, SequenceResult& out);
+
   Sampler sampler_;
+  LogProbabilities log_probabilities_;
   std::vector<float> logits_;
 };
 

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <limits>
 #include <memory>
 #include <new>
 #include <vector>
@@ -22,6 +21,9 @@ constexpr std::int64_t kContextLength = 1 << 20;
 constexpr TokenId kFirstToken = 32;  // ' '
 constexpr TokenId kTokens = 95;      // up to '~'
 constexpr std::uint64_t kRoot = 0x9E3779B97F4A7C15;
+// The logit, and the log-probability, of every token but the next one: as good as none, and still a
+// number. That of the next one is 0.
+constexpr float kUnlikely = -9999.0F;
 
 // The finalizer of splitmix64: every input bit reaches every output bit.
 // Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014.
@@ -104,12 +106,19 @@ class NullModel final : public Model {
       const std::uint64_t before = position == 0 ? kRoot : *SlotAt(sequence, position - 1);
       const std::uint64_t hash = Mix(before + static_cast<std::uint64_t>(sequence.tokens[i]) + 1);
       *SlotAt(sequence, position) = hash;
-      if (sequence.logits == Logits::kReturnAll) {
-        AppendLogits(NextToken(hash, {}), result.logits);
+      const TokenId next = NextToken(hash);
+      if (sequence.logits == Logits::kReturnAll) AppendLogits(next, result.logits);
+      if (i < sequence.scored.size()) {
+        const TokenId token = sequence.scored[i];
+        result.scores.push_back({token, next == token ? 0 : kUnlikely, Top(next, sequence)});
       }
       if (i + 1 < count || sequence.logits == Logits::kNone) continue;
-      result.token = NextToken(hash, sequence.token_mask);
-      if (result.token < 0) return absl::InvalidArgumentError("the token mask allows no token");
+      result.token = FirstAllowed(next, sequence);
+      if (result.token < 0) {
+        return absl::InvalidArgumentError("no token may follow: all are masked or forbidden");
+      }
+      result.log_probability = result.token == next ? 0 : kUnlikely;
+      result.top = Top(next, sequence);
     }
     return absl::OkStatus();
   }
@@ -119,27 +128,47 @@ class NullModel final : public Model {
     return Slot(page, position % page_size_);
   }
 
-  // The token that follows a path; the next allowed id where the mask forbids it, -1 if none is.
-  TokenId NextToken(std::uint64_t hash, std::span<const std::uint64_t> mask) const {
+  // The token that follows a path.
+  TokenId NextToken(std::uint64_t hash) const {
     const std::uint64_t random = Mix(hash + kRoot);
-    const TokenId token = random % 256 == 0
-                              ? end_token_
-                              : kFirstToken + static_cast<TokenId>((random >> 8) % kTokens);
-    if (mask.empty()) return token;
+    if (random % 256 == 0) return end_token_;
+    return kFirstToken + static_cast<TokenId>((random >> 8) % kTokens);
+  }
+
+  // The first token from `token` on, and then from 0, that the sequence allows; -1 if there is
+  // none.
+  TokenId FirstAllowed(TokenId token, const Sequence& sequence) const {
     const auto size = static_cast<std::size_t>(facts_.vocabulary_size);
-    CHECK(mask.size() == (size + 63) / 64);
+    const std::span<const std::uint64_t> mask = sequence.token_mask;
+    const std::span<const TokenId> forbidden = sequence.forbidden;
+    CHECK(mask.empty() || mask.size() == (size + 63) / 64);
     for (std::size_t i = 0; i < size; ++i) {
       const std::size_t id = (static_cast<std::size_t>(token) + i) % size;
-      if ((mask[id / 64] >> (id % 64) & 1) != 0) return static_cast<TokenId>(id);
+      if (!mask.empty() && (mask[id / 64] >> (id % 64) & 1) == 0) continue;
+      const auto candidate = static_cast<TokenId>(id);
+      if (std::find(forbidden.begin(), forbidden.end(), candidate) == forbidden.end()) {
+        return candidate;
+      }
     }
     return -1;
+  }
+
+  // The most probable tokens where `next` follows: it, and then all others are equals.
+  std::vector<TokenLogprob> Top(TokenId next, const Sequence& sequence) const {
+    std::vector<TokenLogprob> top;
+    const auto count =
+        static_cast<std::size_t>(std::min(sequence.top_logprobs, facts_.vocabulary_size));
+    if (count > 0) top.push_back({next, 0});
+    for (TokenId token = 0; top.size() < count; ++token) {
+      if (token != next) top.push_back({token, kUnlikely});
+    }
+    return top;
   }
 
   // All of the probability is the token's.
   void AppendLogits(TokenId token, std::vector<float>& logits) const {
     const std::size_t first = logits.size();
-    logits.resize(first + static_cast<std::size_t>(facts_.vocabulary_size),
-                  -std::numeric_limits<float>::infinity());
+    logits.resize(first + static_cast<std::size_t>(facts_.vocabulary_size), kUnlikely);
     logits[first + static_cast<std::size_t>(token)] = 0;
   }
 

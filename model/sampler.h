@@ -1,8 +1,10 @@
-// Draws the next token from logits.
+// Draws the next token from logits: docs/sampling.md is the specification.
 //
-// A draw is a function of (logits, params, position, mask) alone: the random number is that of
-// counter (position, choice) under key seed, whatever else was drawn before. Filters apply in this
-// order: mask, temperature, top-p.
+// A draw is a function of the logits and of what its Sequence says of it (parameters, context,
+// biases, masks) alone: the random number is that of counter (position, choice) under key seed,
+// whatever else was drawn before. Filters apply in this order: LogitAdjuster's, temperature, min-p,
+// top-k, top-p. The tokens of a row are ordered by their adjusted logits, the lower id first among
+// equals.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +14,8 @@
 #include "absl/status/statusor.h"
 #include "base/ids.h"
 #include "model/batch.h"
+#include "model/logit_adjuster.h"
+#include "model/logit_math.h"
 
 namespace banyan::model {
 
@@ -20,32 +24,26 @@ class Sampler {
  public:
   explicit Sampler(std::int32_t vocabulary_size);
 
-  struct Draw {
-    TokenId token = -1;
-    float log_probability = 0;  // under the logits as they came: no mask, no temperature
-  };
-
-  // `position` is the one that the drawn token will have. Temperature 0 takes the largest logit,
-  // the lowest id among equals. kInternal when a logit is not finite; kInvalidArgument when the
-  // mask allows no token.
-  absl::StatusOr<Draw> Sample(std::span<const float> logits, const SamplingParams& params,
-                              std::int64_t position, std::span<const std::uint64_t> mask);
+  // The token that follows the last one of `sequence`, whose logits these are: finite ones.
+  // Temperature 0 takes the first token. kInvalidArgument when every token is masked or forbidden.
+  absl::StatusOr<TokenId> Sample(std::span<const float> logits, const Sequence& sequence);
 
  private:
-  struct Candidate {
-    float weight;  // its probability times a constant
-    TokenId token;
-  };
+  // Each sets the weights of the tokens that it drops to 0.
+  void KeepMinP(float min_p);
+  void KeepTopK(std::span<const float> logits, std::int32_t top_k);
+  void KeepTopP(std::span<const float> logits, double top_p);
+  void KeepUpTo(std::span<const float> logits, const Ranked& last);
+  // The last token of the nucleus: of the candidates, together at least `wanted` heavy, the
+  // smallest number of first ones that are.
+  Ranked LastOfNucleus(double wanted);
+  TokenId DrawByWeight(double uniform);
 
-  std::span<const float> Allowed(std::span<const float> logits,
-                                 std::span<const std::uint64_t> mask);
-  TokenId DrawByWeight(std::span<const float> logits, float max, const SamplingParams& params,
-                       std::int64_t position);
-  double KeepNucleus(double total, double top_p);
-
-  std::vector<float> allowed_;   // the logits, -inf where the mask forbids
-  std::vector<float> weights_;   // exp((logit - max) / temperature), of each id
-  std::vector<Candidate> kept_;  // what top-p kept, most probable first
+  LogitAdjuster adjuster_;
+  Leaders leaders_;
+  std::vector<float> weights_;      // of each id: exp((logit - max) / temperature), or 0
+  std::vector<Ranked> candidates_;  // of the nucleus
+  std::vector<double> block_sums_;  // of weights_
 };
 
 }  // namespace banyan::model

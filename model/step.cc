@@ -9,6 +9,27 @@ namespace {
 
 bool IsBelow(std::int32_t value, std::int32_t bound) { return 0 <= value && value < bound; }
 
+bool AreBelow(std::span<const std::int32_t> values, std::int32_t bound) {
+  return std::all_of(values.begin(), values.end(),
+                     [&](std::int32_t value) { return IsBelow(value, bound); });
+}
+
+// What the sequence asks for, beyond its tokens.
+void CheckAnswer(const Sequence& sequence, std::int32_t vocabulary_size) {
+  CHECK(sequence.scored.size() <= sequence.tokens.size());
+  CHECK(AreBelow(sequence.scored, vocabulary_size));
+  CHECK(0 <= sequence.top_logprobs && sequence.top_logprobs <= kMaxTopLogprobs);
+  if (sequence.logits == Logits::kNone) return;
+  const std::int64_t before =
+      sequence.first_position + static_cast<std::int64_t>(sequence.tokens.size());
+  const auto context = static_cast<std::int64_t>(sequence.context.size());
+  CHECK(context == (sequence.sampling.penalizes() ? before : 0));
+  CHECK(0 <= sequence.prompt_tokens && sequence.prompt_tokens <= before);
+  CHECK(AreBelow(sequence.context, vocabulary_size));
+  CHECK(std::all_of(sequence.logit_bias.begin(), sequence.logit_bias.end(),
+                    [&](const TokenBias& bias) { return IsBelow(bias.token, vocabulary_size); }));
+}
+
 }  // namespace
 
 void Step::Lay(const Batch& batch, const StepLimits& limits) {
@@ -33,10 +54,9 @@ void Step::Add(const Sequence& sequence, std::size_t index, const StepLimits& li
       static_cast<std::int64_t>(sequence.pages.size()) * std::int64_t{limits.page_size};
   CHECK(0 <= sequence.first_position && sequence.first_position < slots);
   CHECK(static_cast<std::int64_t>(count) <= slots - sequence.first_position);
-  CHECK(std::all_of(sequence.pages.begin(), sequence.pages.end(),
-                    [&](PageId page) { return IsBelow(page, limits.pages); }));
-  CHECK(std::all_of(sequence.tokens.begin(), sequence.tokens.end(),
-                    [&](TokenId token) { return IsBelow(token, limits.vocabulary_size); }));
+  CHECK(AreBelow(sequence.pages, limits.pages));
+  CHECK(AreBelow(sequence.tokens, limits.vocabulary_size));
+  CheckAnswer(sequence, limits.vocabulary_size);
 
   const std::int32_t first_row = rows();
   runs_.push_back({.first_row = first_row,
@@ -44,10 +64,10 @@ void Step::Add(const Sequence& sequence, std::size_t index, const StepLimits& li
                    .first_position = sequence.first_position,
                    .pages = sequence.pages});
   tokens_.insert(tokens_.end(), sequence.tokens.begin(), sequence.tokens.end());
-  if (sequence.logits == Logits::kNone) return;
-  const std::size_t first = sequence.logits == Logits::kReturnAll ? 0 : count - 1;
-  for (std::size_t token = first; token < count; ++token) {
-    logit_rows_.push_back({first_row + static_cast<std::int32_t>(token), index, token});
+  for (std::size_t token = 0; token < count; ++token) {
+    const bool wanted = sequence.logits == Logits::kReturnAll || token < sequence.scored.size() ||
+                        (sequence.logits == Logits::kSampleLast && token + 1 == count);
+    if (wanted) logit_rows_.push_back({first_row + static_cast<std::int32_t>(token), index, token});
   }
 }
 

@@ -16,6 +16,24 @@ std::span<const TokenId> NextTokens(const Job& job, std::int32_t budget) {
   return rest.first(std::min(rest.size(), static_cast<std::size_t>(budget)));
 }
 
+// The tokens of the prompt that follow those in [first, end), when they are to be scored.
+std::span<const TokenId> Scored(const Job& job, std::int64_t first, std::int64_t end) {
+  if (!job.request.score_prompt || job.state != RequestState::kPrefill) return {};
+  const auto from = static_cast<std::size_t>(first + 1);
+  const auto to = static_cast<std::size_t>(std::min(end + 1, job.prompt_tokens()));
+  return std::span(job.request.prompt).subspan(from, to - from);
+}
+
+void AskForToken(const Job& job, Sequence& sequence) {
+  const Request& request = job.request;
+  sequence.logits = Logits::kSampleLast;
+  sequence.sampling = request.sampling;
+  sequence.context = job.context;
+  sequence.prompt_tokens = job.prompt_tokens();
+  sequence.logit_bias = request.logit_bias;
+  if (job.output_tokens < request.min_tokens) sequence.forbidden = request.end_tokens;
+}
+
 }  // namespace
 
 void BatchBuilder::Begin(std::uint64_t step) {
@@ -42,8 +60,9 @@ void BatchBuilder::Add(Job& job) {
   sequence.tokens = tokens;
   sequence.first_position = first;
   sequence.pages = job.view.page_table();
-  sequence.logits = end < job.prompt_tokens() ? Logits::kNone : Logits::kSampleLast;
-  sequence.sampling = job.request.sampling;
+  sequence.top_logprobs = job.request.top_logprobs;
+  sequence.scored = Scored(job, first, end);
+  if (end >= job.prompt_tokens() && !job.prompt_only()) AskForToken(job, sequence);
 
   jobs_.push_back(&job);
   job.in_batch = true;

@@ -22,7 +22,8 @@ class BatchBuilder {
 
   // The job's next tokens: the last one sampled when it decodes, as much of its prompt as the
   // budget leaves when it prefills. tokens_left() > 0, and the job is not in the batch yet. Takes
-  // the pages that they need, and asks for the job's copy-on-write in its first step.
+  // the pages that they need, asks for the job's copy-on-write in its first step, for the scores of
+  // a prompt that is to be scored, and for a token where the prompt ends.
   void Add(Job& job);
 
   std::int32_t tokens_left() const { return tokens_left_; }

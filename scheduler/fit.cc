@@ -37,6 +37,10 @@ std::int64_t MaxOutput(const Options& options, const radix::Options& cache,
       {max_tokens, options.context_length - prompt_tokens, PoolSlots(cache) - prompt_tokens + 1});
 }
 
+std::int64_t SlotsFor(std::int64_t prompt_tokens, std::int64_t max_output) {
+  return prompt_tokens + std::max<std::int64_t>(max_output - 1, 0);
+}
+
 std::int64_t PagesFor(std::int64_t slots, std::int32_t page_size) {
   return (slots + page_size - 1) / page_size;
 }

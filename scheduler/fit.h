@@ -8,10 +8,14 @@
 
 namespace banyan::scheduler {
 
-// Tokens that a request with this prompt, which passes CheckFits, may really produce: at least 1.
-// n tokens of output need prompt + n tokens of context, but only prompt + n - 1 slots of the pool.
+// Tokens that a request with this prompt, which passes CheckFits, may really produce: at least 1,
+// or 0 where max_tokens is. n tokens of output need prompt + n tokens of context.
 std::int64_t MaxOutput(const Options& options, const radix::Options& cache,
                        std::int64_t prompt_tokens, std::int64_t max_tokens);
+
+// Slots that a request needs in all: prompt + output - 1, because nothing attends to the last
+// token; the prompt's where there is no output.
+std::int64_t SlotsFor(std::int64_t prompt_tokens, std::int64_t max_output);
 
 // Pages that hold `slots` slots.
 std::int64_t PagesFor(std::int64_t slots, std::int32_t page_size);

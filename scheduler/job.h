@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <vector>
 
 #include "base/check.h"
 #include "base/clock.h"
@@ -29,6 +30,8 @@ struct Job {
 
   std::int64_t output_tokens = 0;  // sampled and accepted
   TokenId last_token = -1;         // of them; the input of the next decode step
+  // Prompt and output, from admission on; empty unless sampling.penalizes().
+  std::vector<TokenId> context;
 
   // kEnding: how it will be finished.
   FinishReason end_reason = FinishReason::kNone;
@@ -40,6 +43,7 @@ struct Job {
   std::optional<Tick> first_token;
   Tick latest_token{0};
 
+  bool prompt_only() const { return max_output == 0; }  // computed and kept, nothing is sampled
   std::int64_t prompt_tokens() const { return static_cast<std::int64_t>(request.prompt.size()); }
 
   void MoveTo(RequestState to) {

@@ -18,9 +18,10 @@ class PageBudget {
  public:
   explicit PageBudget(radix::PrefixCache& cache) : cache_(cache) {}
 
-  // Opens the job's view over what is cached of its prompt (all but the last token at most) and
-  // promises it the pages of prompt + max_output - 1 slots. False, and nothing changed, when they
-  // are not to be had now; never when the job is the only one and passes CheckFits.
+  // Opens the job's view over what is cached of its prompt (all but the last token at most, nothing
+  // when it is to be scored) and promises it the pages of all the slots it can need. False, and
+  // nothing changed, when they are not to be had now; never when the job is the only one and passes
+  // CheckFits.
   bool Reserve(Job& job);
 
   // Grows the view to hold `slots` slots, at most those reserved. It cannot fail.

@@ -13,6 +13,8 @@
 
 namespace banyan::scheduler {
 
+// Its stream gets one kAdmitted, one kPromptScores per step of a prompt that is scored (at most one
+// per token of the prompt), one kToken per token that is sent, and the end.
 struct Request {
   RequestId id{};
   std::string name_space;       // pages are shared within it only
@@ -20,7 +22,7 @@ struct Request {
   // >= 0; what the client asked, or what the context leaves. 0: the prompt is computed and kept,
   // and nothing is sampled.
   std::int64_t max_tokens = 0;
-  std::int64_t min_tokens = 0;  // no end token is sampled before; <= max_tokens
+  std::int64_t min_tokens = 0;  // no end token is among the first so many; >= 0
   SamplingParams sampling;
   std::vector<TokenBias> logit_bias;  // of distinct tokens
   std::vector<TokenId> end_tokens;    // sampling one ends the answer, and it is not sent

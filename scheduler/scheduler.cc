@@ -51,6 +51,8 @@ class Scheduler::Impl {
   // The head of the queue, admitted; null when nobody can be admitted now.
   Job* AdmitHead(Tick now);
   void CompleteJob(Job& job, const Sequence& sequence, const SequenceResult& result, Tick now);
+  // False when the stream was full: then the job is finished.
+  bool SendScores(Job& job, const SequenceResult& result, Tick now);
   void AcceptToken(Job& job, const SequenceResult& result, Tick now);
   // Gives up what the job holds, tells the observer and the stream, and deletes it.
   void Finish(Job& job, FinishReason reason, Tail tail, Tick now);
@@ -101,7 +103,8 @@ Scheduler::Impl::~Impl() {
 }
 
 void Scheduler::Impl::Submit(Request request, Tick now) {
-  CHECK(!request.prompt.empty() && request.max_tokens >= 1 && request.stream != nullptr);
+  CHECK(!request.prompt.empty() && request.max_tokens >= 0 && request.min_tokens >= 0 &&
+        request.stream != nullptr);
   std::sort(request.end_tokens.begin(), request.end_tokens.end());
   latest_ = now;
   auto owned = std::make_unique<Job>();
@@ -178,13 +181,14 @@ Job* Scheduler::Impl::AdmitHead(Tick now) {
     ++left_;
     running_.insert(&job);
     job.admitted = now;
+    if (job.request.sampling.penalizes()) job.context = job.request.prompt;
     if (observer_ != nullptr) {
       observer_->OnAdmitted(job.request, job.cached_tokens, Since(job.request.submitted, now));
     }
     StreamEvent event;
     event.kind = StreamEvent::Kind::kAdmitted;
     event.cached_tokens = job.cached_tokens;
-    if (job.request.stream->Push(event)) return &job;
+    if (job.request.stream->Push(std::move(event))) return &job;
     Finish(job, FinishReason::kSlowReader, Tail::kDiscard, now);
   }
   return nullptr;
@@ -223,15 +227,31 @@ void Scheduler::Impl::CompleteJob(Job& job, const Sequence& sequence, const Sequ
   cache_.Append(job.view, sequence.tokens);
   if (job.state == RequestState::kEnding) {
     Finish(job, job.end_reason, Tail::kAdopt, now);
-  } else if (sequence.logits != Logits::kNone) {
-    AcceptToken(job, result, now);
+    return;
   }
+  CHECK(result.scores.size() == sequence.scored.size());
+  if (!result.scores.empty() && !SendScores(job, result, now)) return;
+  if (sequence.logits != Logits::kNone) {
+    AcceptToken(job, result, now);
+  } else if (job.prompt_only() && job.view.tokens() == job.prompt_tokens()) {
+    Finish(job, FinishReason::kLength, Tail::kAdopt, now);
+  }
+}
+
+bool Scheduler::Impl::SendScores(Job& job, const SequenceResult& result, Tick now) {
+  StreamEvent event;
+  event.kind = StreamEvent::Kind::kPromptScores;
+  event.scores = result.scores;
+  if (job.request.stream->Push(std::move(event))) return true;
+  Finish(job, FinishReason::kSlowReader, Tail::kAdopt, now);
+  return false;
 }
 
 void Scheduler::Impl::AcceptToken(Job& job, const SequenceResult& result, Tick now) {
   CHECK(result.token >= 0);
   ++job.output_tokens;
   job.last_token = result.token;
+  if (job.request.sampling.penalizes()) job.context.push_back(result.token);
   if (job.state == RequestState::kPrefill) {
     job.MoveTo(RequestState::kDecode);
     job.first_token = now;
@@ -253,7 +273,8 @@ void Scheduler::Impl::AcceptToken(Job& job, const SequenceResult& result, Tick n
   event.kind = StreamEvent::Kind::kToken;
   event.token = result.token;
   event.log_probability = result.log_probability;
-  if (!job.request.stream->Push(event)) {
+  event.top = result.top;
+  if (!job.request.stream->Push(std::move(event))) {
     Finish(job, FinishReason::kSlowReader, Tail::kAdopt, now);
   } else if (job.output_tokens == job.max_output) {
     Finish(job, FinishReason::kLength, Tail::kAdopt, now);

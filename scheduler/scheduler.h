@@ -10,8 +10,9 @@
 //   finished  its stream has its end, its pages are given up
 //
 // Invariants:
-//  1. Admission reserves the pages of prompt + max_tokens - 1 slots, so an admitted request never
-//     waits for pages: available_pages() >= the pages reserved and not yet taken.
+//  1. Admission reserves the pages of prompt + max_tokens - 1 slots (the prompt's, when max_tokens
+//     is 0), so an admitted request never waits for pages: available_pages() >= the pages reserved
+//     and not yet taken.
 //  2. Every step has at most max_batch_tokens tokens. Each decoding request has one of them; what
 //     is left goes to prefills in order of arrival, so neither starves the other
 //     (max_batch_tokens > max_running).
@@ -19,8 +20,10 @@
 //     effect in the Complete of the step in flight, or at once when none is.
 //  4. cached_tokens is counted once per request, at admission: as late as possible, in the step
 //     that computes the first of its tokens.
-//  5. The tokens of a request whose KV is computed are prompt + output - 1: nothing attends to the
-//     last one. All that was computed in steps that succeeded is left to the tree.
+//  5. The tokens of a request whose KV is computed are prompt + output - 1 (the prompt, when
+//  nothing
+//     is sampled): nothing attends to the last one. All that was computed in steps that succeeded
+//     is left to the tree.
 //
 // The scheduler never calls the model and never sees bytes or text. Thread safety: none; it belongs
 // to the engine thread.

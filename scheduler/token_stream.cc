@@ -11,14 +11,14 @@ TokenStream::TokenStream(std::size_t capacity, std::function<void()> wake)
   CHECK(capacity_ >= 1 && wake_ != nullptr);
 }
 
-bool TokenStream::Push(const StreamEvent& event) {
+bool TokenStream::Push(StreamEvent event) {
   bool was_empty = false;
   {
     const std::lock_guard lock(mutex_);
     CHECK(!finished_ && event.kind != StreamEvent::Kind::kFinished);
     if (events_.size() >= capacity_) return false;
     was_empty = events_.empty();
-    events_.push_back(event);
+    events_.push_back(std::move(event));
   }
   if (was_empty) wake_();
   return true;

@@ -61,7 +61,7 @@ class TokenStream {
   TokenStream(std::size_t capacity, std::function<void()> wake);
 
   // Producer. False when the stream is full (the event is not taken).
-  bool Push(const StreamEvent& event);
+  bool Push(StreamEvent event);
   // Producer, once, last: kFinished; always taken, also when the stream is full.
   void Finish(FinishReason reason, const Usage& usage);
 

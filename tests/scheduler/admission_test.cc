@@ -313,7 +313,7 @@ TEST(AdmissionDeathTest, ARequestMustBeWhole) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   Engine engine({});
   EXPECT_DEATH(engine.Submit({}, 1), "CHECK failed");
-  EXPECT_DEATH(engine.Submit(Prompt(1, 3), 0), "CHECK failed");
+  EXPECT_DEATH(engine.Submit(Prompt(1, 3), -1), "CHECK failed");
 }
 
 }  // namespace

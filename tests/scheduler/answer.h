@@ -18,7 +18,11 @@ namespace banyan::scheduler {
 struct Ask {
   std::vector<TokenId> prompt;
   std::int64_t max_tokens = 4;
+  std::int64_t min_tokens = 0;
   std::vector<TokenId> end_tokens;
+  std::vector<TokenBias> logit_bias;
+  std::int32_t top_logprobs = 0;
+  bool score_prompt = false;
   std::string name_space;
   SamplingParams sampling;
   std::size_t stream_capacity = 10'000;
@@ -31,7 +35,9 @@ struct Answer {
   bool admitted = false;
   std::int64_t cached_tokens = -1;
   std::vector<TokenId> tokens;
-  std::vector<float> log_probabilities;
+  std::vector<ScoredToken> scored_tokens;  // the same, with what the model said of them
+  std::vector<ScoredToken> prompt_scores;
+  std::vector<TokenId> sampled;  // end tokens and what was never read too
   FinishReason reason = FinishReason::kNone;
   Usage usage;
   bool reads = true;  // false: nobody takes events from the stream

@@ -185,24 +185,73 @@ TEST(Batch, IsEmptyWhenThereIsNothingToRunAndThenNeedsNoComplete) {
   EXPECT_EQ(engine.scheduler().stats().steps, 1);
 }
 
-TEST(Batch, CarriesSamplingAndGivesBackLogProbabilities) {
+TEST(Batch, CarriesWhatTheDrawDependsOn) {
   Engine engine({});
   Ask ask;
   ask.prompt = Prompt(1, 3);
   ask.max_tokens = 2;
-  ask.sampling = {.temperature = 0.5F, .top_p = 0.25F, .seed = 7, .choice = 3};
-  const RequestId a = engine.Submit(ask);
+  ask.sampling = {.temperature = 0.5F,
+                  .top_k = 9,
+                  .top_p = 0.25F,
+                  .min_p = 0.125F,
+                  .repetition_penalty = 1.5F,
+                  .presence_penalty = 0.75F,
+                  .frequency_penalty = -0.5F,
+                  .seed = 7,
+                  .choice = 3};
+  ask.logit_bias = {{5, 1.5F}, {6, -100.0F}};
+  engine.Submit(ask);
   for (int step = 0; step < 2; ++step) {  // of the prefill, of a decode
-    const Batch& batch = engine.Begin();
+    const Batch& batch = engine.Begin();  // which compares the spans
     ASSERT_THAT(batch.sequences, SizeIs(1));
-    EXPECT_EQ(batch.sequences[0].sampling.temperature, 0.5F);
-    EXPECT_EQ(batch.sequences[0].sampling.top_p, 0.25F);
-    EXPECT_EQ(batch.sequences[0].sampling.seed, 7U);
-    EXPECT_EQ(batch.sequences[0].sampling.choice, 3U);
+    const SamplingParams& sampling = batch.sequences[0].sampling;
+    EXPECT_EQ(sampling.temperature, 0.5F);
+    EXPECT_EQ(sampling.top_k, 9);
+    EXPECT_EQ(sampling.top_p, 0.25F);
+    EXPECT_EQ(sampling.min_p, 0.125F);
+    EXPECT_EQ(sampling.repetition_penalty, 1.5F);
+    EXPECT_EQ(sampling.presence_penalty, 0.75F);
+    EXPECT_EQ(sampling.frequency_penalty, -0.5F);
+    EXPECT_EQ(sampling.seed, 7U);
+    EXPECT_EQ(sampling.choice, 3U);
     engine.End();
   }
-  ASSERT_THAT(engine[a].log_probabilities, SizeIs(2));
-  EXPECT_EQ(engine[a].log_probabilities[1], -static_cast<float>(engine[a].tokens[1]));
+}
+
+TEST(Batch, GivesBackLogProbabilities) {
+  for (const std::int32_t top : {0, 1, kMaxTopLogprobs}) {
+    Engine engine({});
+    Ask ask;
+    ask.prompt = Prompt(1, 3);
+    ask.max_tokens = 3;
+    ask.top_logprobs = top;
+    const RequestId a = engine.Submit(ask);
+    engine.Run();
+    const std::vector<TokenId> path = Join(ask.prompt, Expected(ask.prompt, 3).tokens);
+    ExpectSame(engine[a].scored_tokens, ExpectedScores(path, 3, top));
+  }
+}
+
+// The context is asked for where a token is drawn, and grows by what was: the engine's Begin
+// compares it with the true path.
+TEST(Batch, GivesThePathToPenaltiesOnly) {
+  for (const SamplingParams& sampling :
+       {SamplingParams{}, SamplingParams{.repetition_penalty = 1.1F},
+        SamplingParams{.presence_penalty = 0.1F}, SamplingParams{.frequency_penalty = 0.1F}}) {
+    Engine engine({.max_batch_tokens = 6});
+    Ask ask;
+    ask.prompt = Prompt(1, 15);
+    ask.max_tokens = 5;
+    ask.sampling = sampling;
+    engine.Submit(ask);
+    std::vector<std::size_t> sizes;
+    for (int step = 0; step < 7; ++step) {
+      sizes.push_back(engine.Begin().sequences.at(0).context.size());
+      engine.End();
+    }
+    EXPECT_THAT(sizes, sampling.penalizes() ? ElementsAre(0, 0, 15, 16, 17, 18, 19)
+                                            : ElementsAre(0, 0, 0, 0, 0, 0, 0));
+  }
 }
 
 // Pages enter the cache when their step completes, and are matched when the next one is made.

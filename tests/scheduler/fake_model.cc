@@ -16,7 +16,31 @@ std::uint64_t Mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-TokenId Draw(std::uint64_t sum) { return static_cast<TokenId>(sum % FakeModel::kVocabulary); }
+TokenId Draw(std::uint64_t sum, std::span<const TokenId> forbidden) {
+  auto token = static_cast<TokenId>(sum % FakeModel::kVocabulary);
+  while (std::find(forbidden.begin(), forbidden.end(), token) != forbidden.end()) {
+    token = (token + 1) % FakeModel::kVocabulary;
+  }
+  return token;
+}
+
+// Not the logarithm of anything, but another number for every path and token.
+float LogProbability(std::uint64_t sum, TokenId token) {
+  return -static_cast<float>(Mix(sum ^ static_cast<std::uint64_t>(token)) % 1'000'000);
+}
+
+std::vector<TokenLogprob> Top(std::uint64_t sum, std::int32_t count) {
+  std::vector<TokenLogprob> top;
+  for (std::int32_t i = 0; i < count; ++i) {
+    const TokenId token = Draw(sum + static_cast<std::uint64_t>(i), {});
+    top.push_back({token, LogProbability(sum, token)});
+  }
+  return top;
+}
+
+ScoredToken Score(std::uint64_t sum, TokenId token, std::int32_t top) {
+  return {token, LogProbability(sum, token), Top(sum, top)};
+}
 
 }  // namespace
 
@@ -69,17 +93,27 @@ StepResult FakeModel::Forward(const Batch& batch) {
     }
     computed_ += static_cast<std::int64_t>(sequence.tokens.size());
   }
-  for (const Sequence& sequence : batch.sequences) {
-    SequenceResult& answer = result.sequences.emplace_back();
-    if (sequence.logits == Logits::kNone) continue;
-    std::uint64_t sum = 0;
-    const std::int64_t end =
-        sequence.first_position + static_cast<std::int64_t>(sequence.tokens.size());
-    for (std::int64_t p = 0; p < end; ++p) sum = Attend(sum, slots_[Index(sequence.pages, p)]);
-    answer.token = Draw(sum);
-    answer.log_probability = -static_cast<float>(answer.token);
-  }
+  for (const Sequence& sequence : batch.sequences)
+    Answer(sequence, result.sequences.emplace_back());
   return result;
+}
+
+void FakeModel::Answer(const Sequence& sequence, SequenceResult& answer) const {
+  if (sequence.logits == Logits::kNone && sequence.scored.empty()) return;
+  std::uint64_t sum = 0;
+  const std::int64_t first = sequence.first_position;
+  const std::int64_t end = first + static_cast<std::int64_t>(sequence.tokens.size());
+  const std::int64_t scored = first + static_cast<std::int64_t>(sequence.scored.size());
+  for (std::int64_t p = 0; p < end; ++p) {
+    sum = Attend(sum, slots_[Index(sequence.pages, p)]);
+    if (p < first || p >= scored) continue;
+    const TokenId next = sequence.scored[static_cast<std::size_t>(p - first)];
+    answer.scores.push_back(Score(sum, next, sequence.top_logprobs));
+  }
+  if (sequence.logits == Logits::kNone) return;
+  answer.token = Draw(sum, sequence.forbidden);
+  answer.log_probability = LogProbability(sum, answer.token);
+  answer.top = Top(sum, sequence.top_logprobs);
 }
 
 StepResult FakeModel::Fail(const Batch& batch) {
@@ -98,14 +132,22 @@ StepResult FakeModel::Fail(const Batch& batch) {
   return result;
 }
 
-TokenId FakeModel::TokenAfter(std::span<const TokenId> path) {
+std::uint64_t FakeModel::SumOf(std::span<const TokenId> path) {
   std::uint64_t sum = 0;
   Slot slot;
   for (std::size_t p = 0; p < path.size(); ++p) {
     slot = After(p == 0 ? nullptr : &slot, path[p], static_cast<std::int64_t>(p));
     sum = Attend(sum, slot);
   }
-  return Draw(sum);
+  return sum;
+}
+
+TokenId FakeModel::TokenAfter(std::span<const TokenId> path, std::span<const TokenId> forbidden) {
+  return Draw(SumOf(path), forbidden);
+}
+
+ScoredToken FakeModel::ScoreAfter(std::span<const TokenId> path, TokenId token, std::int32_t top) {
+  return Score(SumOf(path), token, top);
 }
 
 bool FakeModel::Holds(std::span<const PageId> pages, std::span<const TokenId> path) const {

@@ -23,8 +23,11 @@ class FakeModel {
   // As Forward, but what it writes is garbage, and it says so.
   StepResult Fail(const Batch& batch);
 
-  // The token after `path`, computed without any pages.
-  static TokenId TokenAfter(std::span<const TokenId> path);
+  // The token after `path`, computed without any pages: the first one from there on that is not
+  // forbidden.
+  static TokenId TokenAfter(std::span<const TokenId> path, std::span<const TokenId> forbidden = {});
+  // What the model says of `token` after `path`, with `top` alternatives.
+  static ScoredToken ScoreAfter(std::span<const TokenId> path, TokenId token, std::int32_t top);
   // Whether the pages hold exactly the KV of `path`.
   bool Holds(std::span<const PageId> pages, std::span<const TokenId> path) const;
 
@@ -39,9 +42,11 @@ class FakeModel {
   static constexpr std::uint64_t kPoison = 0xDEADDEADDEADDEAD;
 
   static Slot After(const Slot* before, TokenId token, std::int64_t position);
+  static std::uint64_t SumOf(std::span<const TokenId> path);
   static std::uint64_t Attend(std::uint64_t sum, const Slot& slot);
   std::size_t Index(std::span<const PageId> pages, std::int64_t position) const;
   void Poison(PageId page);
+  void Answer(const Sequence& sequence, SequenceResult& answer) const;
   void CheckBatch(const Batch& batch) const;
   void Copy(const Batch& batch);
 

@@ -43,6 +43,7 @@ TEST(CheckFits, ThePromptAndOneMoreMustFitThePool) {
 }
 
 TEST(CheckFits, ThePromptAndMaxTokensMustFitTheContext) {
+  EXPECT_EQ(Code(kContext100, kPool256, 60, 0), kOk);
   EXPECT_EQ(Code(kContext100, kPool256, 60, 39), kOk);
   EXPECT_EQ(Code(kContext100, kPool256, 60, 40), kOk);
   EXPECT_EQ(Code(kContext100, kPool256, 60, 41), kOver);
@@ -83,6 +84,17 @@ TEST(MaxOutput, EndsWithThePool) {
   EXPECT_EQ(MaxOutput(kContext1000, kPool40, 30, 11), 11);
   EXPECT_EQ(MaxOutput(kContext1000, kPool40, 30, 12), 11);
   EXPECT_EQ(MaxOutput(kContext1000, kPool40, 39, kHuge), 2);
+}
+
+TEST(MaxOutput, MayBeNothing) {
+  EXPECT_EQ(MaxOutput(kContext100, kPool256, 99, 0), 0);
+  EXPECT_EQ(MaxOutput(kContext1000, kPool40, 39, 0), 0);
+}
+
+TEST(SlotsFor, TheLastTokenNeedsNone) {
+  EXPECT_EQ(SlotsFor(10, 0), 10) << "a prompt that is only computed";
+  EXPECT_EQ(SlotsFor(10, 1), 10);
+  EXPECT_EQ(SlotsFor(10, 2), 11);
 }
 
 TEST(PagesFor, RoundsUp) {

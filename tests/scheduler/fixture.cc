@@ -1,8 +1,10 @@
 #include "tests/scheduler/fixture.h"
 
+#include <algorithm>
 #include <ostream>
 #include <utility>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace banyan::scheduler {
@@ -29,6 +31,10 @@ RequestId Engine::Submit(Ask ask) {
   request.name_space = std::move(ask.name_space);
   request.prompt = std::move(ask.prompt);
   request.max_tokens = ask.max_tokens;
+  request.min_tokens = ask.min_tokens;
+  request.logit_bias = std::move(ask.logit_bias);
+  request.top_logprobs = ask.top_logprobs;
+  request.score_prompt = ask.score_prompt;
   request.sampling = ask.sampling;
   request.end_tokens = std::move(ask.end_tokens);
   request.submitted = ask.submitted.value_or(clock_.Now());
@@ -66,6 +72,7 @@ const Batch& Engine::Begin() {
     chunks_.push_back({s.request, s.first_position, static_cast<std::int64_t>(s.tokens.size()),
                        s.logits != Logits::kNone});
     tokens += chunks_.back().tokens;
+    CheckSequence(s);
   }
   EXPECT_LE(tokens, options_.max_batch_tokens);
   EXPECT_LE(scheduler_->stats().running, options_.max_running);
@@ -74,7 +81,14 @@ const Batch& Engine::Begin() {
   return *batch_;
 }
 
-void Engine::End() { Return(model_.Forward(*batch_)); }
+void Engine::End() {
+  const StepResult result = model_.Forward(*batch_);
+  for (std::size_t i = 0; i < result.sequences.size(); ++i) {
+    const TokenId token = result.sequences[i].token;
+    if (token >= 0) answers_.at(batch_->sequences[i].request).sampled.push_back(token);
+  }
+  Return(result);
+}
 void Engine::EndFailed() { Return(model_.Fail(*batch_)); }
 
 void Engine::Return(const StepResult& result) {
@@ -125,11 +139,15 @@ void Engine::ReadStreams() {
           answer.cached_tokens = event.cached_tokens;
           break;
         case StreamEvent::Kind::kPromptScores:
+          EXPECT_TRUE(answer.admitted && answer.tokens.empty());
+          EXPECT_FALSE(event.scores.empty());
+          answer.prompt_scores.insert(answer.prompt_scores.end(), event.scores.begin(),
+                                      event.scores.end());
           break;
         case StreamEvent::Kind::kToken:
           EXPECT_TRUE(answer.admitted);
           answer.tokens.push_back(event.token);
-          answer.log_probabilities.push_back(event.log_probability);
+          answer.scored_tokens.push_back({event.token, event.log_probability, event.top});
           break;
         case StreamEvent::Kind::kFinished:
           answer.reason = event.reason;
@@ -137,6 +155,38 @@ void Engine::ReadStreams() {
           break;
       }
     }
+  }
+}
+
+// The sequence's spans against what was asked and what was sampled so far.
+void Engine::CheckSequence(const Sequence& s) const {
+  const Answer& answer = answers_.at(s.request);
+  const Ask& ask = answer.ask;
+  const std::vector<TokenId> path = Join(ask.prompt, answer.sampled);
+  const auto end = static_cast<std::size_t>(s.first_position) + s.tokens.size();
+  ASSERT_LE(end, path.size());
+  EXPECT_TRUE(std::equal(s.tokens.begin(), s.tokens.end(), path.begin() + s.first_position));
+  EXPECT_EQ(s.top_logprobs, ask.top_logprobs);
+
+  std::vector<TokenId> scored;
+  for (std::size_t i = static_cast<std::size_t>(s.first_position) + 1; i <= end; ++i) {
+    if (ask.score_prompt && i < ask.prompt.size()) scored.push_back(path[i]);
+  }
+  EXPECT_THAT(s.scored, testing::ElementsAreArray(scored));
+
+  const bool samples = end == path.size() && ask.max_tokens > 0;
+  EXPECT_EQ(s.logits, samples ? Logits::kSampleLast : Logits::kNone);
+  if (!samples) return;
+  EXPECT_THAT(s.context,
+              testing::ElementsAreArray(ask.sampling.penalizes() ? path : std::vector<TokenId>()));
+  EXPECT_EQ(s.prompt_tokens, static_cast<std::int64_t>(ask.prompt.size()));
+  const bool early = static_cast<std::int64_t>(answer.sampled.size()) < ask.min_tokens;
+  EXPECT_THAT(s.forbidden,
+              testing::UnorderedElementsAreArray(early ? ask.end_tokens : std::vector<TokenId>()));
+  ASSERT_EQ(s.logit_bias.size(), ask.logit_bias.size());
+  for (std::size_t i = 0; i < s.logit_bias.size(); ++i) {
+    EXPECT_EQ(s.logit_bias[i].token, ask.logit_bias[i].token);
+    EXPECT_EQ(s.logit_bias[i].bias, ask.logit_bias[i].bias);
   }
 }
 

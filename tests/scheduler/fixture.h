@@ -74,6 +74,7 @@ class Engine : public Observer {
   void OnToken(const Request& request, Tick since_last) override;
   void OnFinished(const Request& request, FinishReason reason, const Usage& usage,
                   Tick since_submit) override;
+  void CheckSequence(const Sequence& sequence) const;
   void Return(const StepResult& result);
 
   const EngineOptions options_;

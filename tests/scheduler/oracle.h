@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "model/batch.h"
 #include "scheduler/token_stream.h"
 
 namespace banyan::scheduler {
@@ -21,6 +22,10 @@ struct Oracle {
   std::int64_t sampled = 0;
 };
 Oracle Expected(const std::vector<TokenId>& prompt, std::int64_t max_output,
-                const std::vector<TokenId>& end_tokens = {});
+                const std::vector<TokenId>& end_tokens = {}, std::int64_t min_tokens = 0);
+// What the model must say of the tokens of `path` from index `from` on.
+std::vector<ScoredToken> ExpectedScores(const std::vector<TokenId>& path, std::size_t from,
+                                        std::int32_t top);
+void ExpectSame(const std::vector<ScoredToken>& got, const std::vector<ScoredToken>& want);
 
 }  // namespace banyan::scheduler

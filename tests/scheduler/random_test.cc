@@ -69,7 +69,13 @@ class RandomWork {
     Ask ask;
     ask.prompt = RandomPrompt();
     ask.max_tokens = Below(10) == 0 ? 10'000 : 1 + Below(15);
+    if (Below(8) == 0) ask.max_tokens = 0;
     if (Below(3) == 0) ask.end_tokens = {10, 20, 30, 40, 50, 60, 70, 80, 90};
+    if (Below(3) == 0) ask.min_tokens = Below(8);
+    if (Below(4) == 0) ask.score_prompt = true;
+    if (Below(4) == 0) ask.top_logprobs = Below(kMaxTopLogprobs + 1);
+    if (Below(4) == 0) ask.logit_bias = {{Below(FakeModel::kVocabulary), 2.0F}};
+    if (Below(3) == 0) ask.sampling.repetition_penalty = 1.25F;
     ask.name_space = Below(4) == 0 ? "other" : "";
     const bool slow = faults_ == Faults::kMany && Below(8) == 0;
     if (slow) ask.stream_capacity = static_cast<std::size_t>(1 + Below(6));
@@ -137,15 +143,35 @@ class RandomWork {
     EXPECT_LT(answer.cached_tokens, prompt);
     EXPECT_EQ(answer.usage.cached_tokens, answer.cached_tokens);
 
-    const Oracle oracle = Expected(answer.ask.prompt, MostOutput(answer), answer.ask.end_tokens);
+    if (answer.ask.score_prompt) {
+      EXPECT_EQ(answer.cached_tokens, 0);
+    }
+
+    const Oracle oracle = Expected(answer.ask.prompt, MostOutput(answer), answer.ask.end_tokens,
+                                   answer.ask.min_tokens);
     ASSERT_LE(answer.tokens.size(), oracle.tokens.size());
     EXPECT_TRUE(std::equal(answer.tokens.begin(), answer.tokens.end(), oracle.tokens.begin()));
     EXPECT_LE(answer.usage.output_tokens, oracle.sampled);
+    CheckScores(answer, !answer.tokens.empty() || answer.reason == FinishReason::kLength);
     const bool whole = answer.reason == FinishReason::kLength || faults_ == Faults::kNone;
     if (!whole) return;
     EXPECT_EQ(answer.tokens, oracle.tokens);
     EXPECT_EQ(answer.reason, oracle.reason);
     EXPECT_EQ(answer.usage.output_tokens, oracle.sampled);
+  }
+
+  // Of all that was sent; the prompt's are all there once its end was computed.
+  void CheckScores(const Answer& answer, bool prompt_done) {
+    const Ask& ask = answer.ask;
+    const std::vector<TokenId> path = Join(ask.prompt, answer.tokens);
+    ExpectSame(answer.scored_tokens, ExpectedScores(path, ask.prompt.size(), ask.top_logprobs));
+    std::vector<ScoredToken> scores;
+    if (ask.score_prompt) scores = ExpectedScores(ask.prompt, 1, ask.top_logprobs);
+    if (!prompt_done) {
+      ASSERT_LE(answer.prompt_scores.size(), scores.size());
+      scores.resize(answer.prompt_scores.size());
+    }
+    ExpectSame(answer.prompt_scores, scores);
   }
 
   void CheckClean() {
@@ -171,7 +197,7 @@ class RandomWork {
     for (const auto& [id, answer] : engine_.answers()) {
       if (!answer.admitted) continue;
       of_prompts += answer.usage.prompt_tokens - answer.usage.cached_tokens;
-      computed += answer.usage.output_tokens - 1;
+      computed += std::max<std::int64_t>(answer.usage.output_tokens - 1, 0);
     }
     EXPECT_EQ(engine_.scheduler().stats().computed_prompt_tokens, of_prompts);
     EXPECT_EQ(engine_.model().computed(), of_prompts + computed);
