@@ -1,35 +1,21 @@
 #include "kernels/tensor.h"
 
+#include <bit>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
+#include "kernels/block.h"
 #include "kernels/half.h"
 #include "kernels/require.h"
 
 namespace banyan::kernels {
 namespace {
 
-float HalfAt(const std::byte* at) {
-  std::uint16_t half;
-  std::memcpy(&half, at, sizeof half);
-  return HalfToFloat(half);
-}
-
-void DequantizeQ4_1(const std::byte* block, float* out) {
-  const float d = HalfAt(block);
-  const float m = HalfAt(block + 2);
-  for (int i = 0; i < 16; ++i) {
-    const auto pair = std::to_integer<unsigned>(block[4 + i]);
-    out[i] = d * static_cast<float>(pair & 15U) + m;
-    out[i + 16] = d * static_cast<float>(pair >> 4) + m;
-  }
-}
-
-void DequantizeQ8_0(const std::byte* block, float* out) {
-  const float d = HalfAt(block);
-  for (int i = 0; i < 32; ++i)
-    out[i] = d * static_cast<float>(static_cast<std::int8_t>(block[2 + i]));
+std::uint16_t BitsAt(const std::byte* at) {
+  std::uint16_t bits;
+  std::memcpy(&bits, at, sizeof bits);
+  return bits;
 }
 
 }  // namespace
@@ -46,10 +32,24 @@ std::optional<BlockShape> FindBlockShape(std::uint32_t gguf_type) {
       return BlockShape{"F32", 1, 4};
     case DType::kF16:
       return BlockShape{"F16", 1, 2};
+    case DType::kQ4_0:
+      return BlockShape{"Q4_0", 32, 18};
     case DType::kQ4_1:
       return BlockShape{"Q4_1", 32, 20};
+    case DType::kQ5_0:
+      return BlockShape{"Q5_0", 32, 22};
+    case DType::kQ5_1:
+      return BlockShape{"Q5_1", 32, 24};
     case DType::kQ8_0:
       return BlockShape{"Q8_0", 32, 34};
+    case DType::kQ4_K:
+      return BlockShape{"Q4_K", 256, 144};
+    case DType::kQ5_K:
+      return BlockShape{"Q5_K", 256, 176};
+    case DType::kQ6_K:
+      return BlockShape{"Q6_K", 256, 210};
+    case DType::kBF16:
+      return BlockShape{"BF16", 1, 2};
   }
   return std::nullopt;
 }
@@ -64,16 +64,17 @@ void DequantizeBlock(DType type, const std::byte* block, float* out) {
   switch (type) {
     case DType::kF32:
       std::memcpy(out, block, sizeof *out);
-      break;
+      return;
     case DType::kF16:
-      *out = HalfAt(block);
-      break;
-    case DType::kQ4_1:
-      DequantizeQ4_1(block, out);
-      break;
-    case DType::kQ8_0:
-      DequantizeQ8_0(block, out);
-      break;
+      *out = HalfToFloat(BitsAt(block));
+      return;
+    case DType::kBF16:
+      *out = std::bit_cast<float>(static_cast<std::uint32_t>(BitsAt(block)) << 16);
+      return;
+    default:
+      Codes codes;
+      TakeApart(type, block, codes);
+      Expand(type, codes, out);
   }
 }
 

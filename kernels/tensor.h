@@ -11,7 +11,19 @@
 namespace banyan::kernels {
 
 // GGML tensor types that Banyan knows; the values are those of the GGUF format.
-enum class DType : std::uint32_t { kF32 = 0, kF16 = 1, kQ4_1 = 3, kQ8_0 = 8 };
+enum class DType : std::uint32_t {
+  kF32 = 0,
+  kF16 = 1,
+  kQ4_0 = 2,
+  kQ4_1 = 3,
+  kQ5_0 = 6,
+  kQ5_1 = 7,
+  kQ8_0 = 8,
+  kQ4_K = 12,
+  kQ5_K = 13,
+  kQ6_K = 14,
+  kBF16 = 30,
+};
 
 // Elements are stored in blocks along a row: `block` elements in `bytes` bytes.
 struct BlockShape {

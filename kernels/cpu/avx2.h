@@ -9,8 +9,15 @@ namespace banyan::kernels::avx2 {
 
 void MatMulF32(const MatMulWork& work, std::int64_t first, std::int64_t last);
 void MatMulF16(const MatMulWork& work, std::int64_t first, std::int64_t last);
+void MatMulBF16(const MatMulWork& work, std::int64_t first, std::int64_t last);
+void MatMulQ4_0(const MatMulWork& work, std::int64_t first, std::int64_t last);
 void MatMulQ4_1(const MatMulWork& work, std::int64_t first, std::int64_t last);
+void MatMulQ5_0(const MatMulWork& work, std::int64_t first, std::int64_t last);
+void MatMulQ5_1(const MatMulWork& work, std::int64_t first, std::int64_t last);
 void MatMulQ8_0(const MatMulWork& work, std::int64_t first, std::int64_t last);
+void MatMulQ4_K(const MatMulWork& work, std::int64_t first, std::int64_t last);
+void MatMulQ5_K(const MatMulWork& work, std::int64_t first, std::int64_t last);
+void MatMulQ6_K(const MatMulWork& work, std::int64_t first, std::int64_t last);
 
 void Quantize(const float* x, std::int64_t cols, const RowOut& out);
 void RmsNorm(const float* x, const float* weight, float eps, std::int64_t cols, const RowOut& out);

@@ -49,10 +49,24 @@ struct CpuBackend::State {
         return ops.matmul_f32;
       case DType::kF16:
         return ops.matmul_f16;
+      case DType::kBF16:
+        return ops.matmul_bf16;
+      case DType::kQ4_0:
+        return ops.matmul_q4_0;
       case DType::kQ4_1:
         return ops.matmul_q4_1;
+      case DType::kQ5_0:
+        return ops.matmul_q5_0;
+      case DType::kQ5_1:
+        return ops.matmul_q5_1;
       case DType::kQ8_0:
         return ops.matmul_q8_0;
+      case DType::kQ4_K:
+        return ops.matmul_q4_k;
+      case DType::kQ5_K:
+        return ops.matmul_q5_k;
+      case DType::kQ6_K:
+        return ops.matmul_q6_k;
     }
     RequireFailed("a tensor type outside DType");
   }

@@ -9,37 +9,28 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/cpu/tiles.h"
+
 namespace banyan::kernels {
 
-inline constexpr int kTileRows = 16;    // output rows interleaved in one tile of weights
-inline constexpr int kQuantBlock = 32;  // values that share a scale
-inline constexpr int kChunkKeys = 64;   // keys of one chunk of attention, by absolute position
-
-// Bytes of one tile of weights per 32 columns (quantized) or per column (floats). A load of 32 (64)
-// bytes meets 8 (16) rows.
-// Q4_1: byte 64 j + 4 r + b is byte 4 j + b of row r's block: low nibble column 4 j + b, high
-// nibble
-//       column 16 + 4 j + b (j < 4, r < 16, b < 4); then sixteen f16 d, sixteen f16 m.
-// Q8_0: byte 64 j + 4 r + b is column 4 j + b of row r's block (j < 8); then sixteen f16 d.
-// F16, F32: the column of sixteen rows.
-inline constexpr int kTileBytesQ4_1 = 256 + 32 + 32;
-inline constexpr int kTileBytesQ8_0 = 512 + 32;
-inline constexpr int kTileBytesF16 = kTileRows * 2;
-inline constexpr int kTileBytesF32 = kTileRows * 4;
+inline constexpr int kChunkKeys = 64;  // keys of one chunk of attention, by absolute position
 
 // Activations as quantized weights meet them: value i is about scale * q[i].
 struct QuantBlock {
   std::int8_t q[kQuantBlock];  // -127..127
   float scale;
   float sum;  // scale * (q[0] + .. + q[31])
+  // centring[g][p] = -16 * the sum of q[16 g + 4 k + 2 p] + q[16 g + 4 k + 2 p + 1] over k < 4:
+  // where sums of 16 bits start that are to be of code - 16.
+  std::int16_t centring[2][2];
 };
-static_assert(sizeof(QuantBlock) == 40);
+static_assert(sizeof(QuantBlock) == 48);
 
 enum class Store : std::uint8_t { kSet, kAdd };
 
 struct MatMulWork {
   const std::byte* tiles;
-  std::int64_t depth;  // blocks of 32 columns (quantized) or columns (floats)
+  std::int64_t depth;  // blocks of columns (quantized) or columns (floats)
   // Row r of the input: quants + r * quant_stride, or floats + r * float_stride.
   const QuantBlock* quants;
   std::int64_t quant_stride;
@@ -65,10 +56,9 @@ inline constexpr int kPartialHeader = 8;
 struct Ops {
   // Outputs of tiles first .. last - 1, for all rows.
   using MatMul = void (*)(const MatMulWork& work, std::int64_t first, std::int64_t last);
-  MatMul matmul_f32;
-  MatMul matmul_f16;
-  MatMul matmul_q4_1;
-  MatMul matmul_q8_0;
+  MatMul matmul_f32, matmul_f16, matmul_bf16;
+  MatMul matmul_q4_0, matmul_q4_1, matmul_q5_0, matmul_q5_1, matmul_q8_0;
+  MatMul matmul_q4_k, matmul_q5_k, matmul_q6_k;
 
   void (*quantize)(const float* x, std::int64_t cols, const RowOut& out);
   void (*rms_norm)(const float* x, const float* weight, float eps, std::int64_t cols,

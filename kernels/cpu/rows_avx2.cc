@@ -25,12 +25,6 @@ __m256 LoadAt(Part, const float* x, std::int64_t i, std::int64_t n) {
   return _mm256_maskload_ps(x + i, FirstLanes(n - i));
 }
 
-int HorizontalSum32(__m256i v) {
-  __m128i four = _mm_add_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
-  four = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0x4e));
-  return _mm_cvtsi128_si32(_mm_add_epi32(four, _mm_shuffle_epi32(four, 0xb1)));
-}
-
 // The greatest magnitude as the integer that represents it: infinity is above all numbers and NaN
 // above infinity, so neither can hide.
 int GreatestMagnitude(const __m256 (&x)[4]) {
@@ -42,6 +36,25 @@ int GreatestMagnitude(const __m256 (&x)[4]) {
   __m128i four = _mm_max_epi32(_mm256_castsi256_si128(most), _mm256_extracti128_si256(most, 1));
   four = _mm_max_epi32(four, _mm_shuffle_epi32(four, 0x4e));
   return _mm_cvtsi128_si32(_mm_max_epi32(four, _mm_shuffle_epi32(four, 0xb1)));
+}
+
+// What is known of the sums of a block's q before any weight is seen.
+[[gnu::always_inline]] inline void Sum(__m256i q, QuantBlock* out) {
+  // Two sums of 16 bits, p = 0 and 1, in every 32 bits: of the first 16 values in the lower half of
+  // the register, of the others in the upper one.
+  __m256i pairs = _mm256_maddubs_epi16(_mm256_set1_epi8(1), q);
+  pairs = _mm256_add_epi16(pairs, _mm256_shuffle_epi32(pairs, 0x4e));
+  pairs = _mm256_add_epi16(pairs, _mm256_shuffle_epi32(pairs, 0xb1));
+  const __m256i totals = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+  const int total = _mm_cvtsi128_si32(
+      _mm_add_epi32(_mm256_castsi256_si128(totals), _mm256_extracti128_si256(totals, 1)));
+  out->sum = out->scale * static_cast<float>(total);
+  // |pairs| <= 8 * 127, sixteen times which fits.
+  const __m256i centring = _mm256_sub_epi16(_mm256_setzero_si256(), _mm256_slli_epi16(pairs, 4));
+  const int first = _mm_cvtsi128_si32(_mm256_castsi256_si128(centring));
+  const int second = _mm_cvtsi128_si32(_mm256_extracti128_si256(centring, 1));
+  __builtin_memcpy(out->centring[0], &first, sizeof first);
+  __builtin_memcpy(out->centring[1], &second, sizeof second);
 }
 
 // Symmetric, to nearest even. A block with an infinity or a NaN gets that as its scale; one whose
@@ -62,9 +75,7 @@ int GreatestMagnitude(const __m256 (&x)[4]) {
   bytes = _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
   bytes = _mm256_max_epi8(bytes, _mm256_set1_epi8(-127));  // the bound that MatMul counts on
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(out->q), bytes);
-  const __m256i pairs = _mm256_maddubs_epi16(_mm256_set1_epi8(1), bytes);
-  out->sum = out->scale *
-             static_cast<float>(HorizontalSum32(_mm256_madd_epi16(pairs, _mm256_set1_epi16(1))));
+  Sum(bytes, out);
 }
 
 // Writes values i .. i + 7 for i = 0, 8, .. to both forms of a row; `value` is called with Whole or

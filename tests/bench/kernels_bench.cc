@@ -48,6 +48,42 @@ void OneProduct(benchmark::State& state, DType type) {
   for (auto _ : state) rig.backend->MatMul(w, in, rows, out);
   Report(state, rows, static_cast<double>(w.bytes()), 1.0 * outputs * cols * rows);
 }
+// Every type at a shape that all allow, to be set beside Q4_1.
+void EachType(benchmark::State& state, DType type) { OneProduct(state, type); }
+#define BANYAN_EACH_TYPE(type)                         \
+  BENCHMARK_CAPTURE(EachType, type, DType::k##type)    \
+      ->ArgsProduct({{1536}, {768}, {1, 4, 256}, {1}}) \
+      ->UseRealTime()
+BANYAN_EACH_TYPE(Q4_1);
+BANYAN_EACH_TYPE(Q4_0);
+BANYAN_EACH_TYPE(Q4_K);
+BANYAN_EACH_TYPE(Q5_0);
+BANYAN_EACH_TYPE(Q5_1);
+BANYAN_EACH_TYPE(Q5_K);
+BANYAN_EACH_TYPE(Q6_K);
+BANYAN_EACH_TYPE(Q8_0);
+BANYAN_EACH_TYPE(F16);
+BANYAN_EACH_TYPE(BF16);
+BANYAN_EACH_TYPE(F32);
+#undef BANYAN_EACH_TYPE
+
+// What loading costs per matrix. (outputs, columns)
+void Pack(benchmark::State& state, DType type) {
+  const RandomMatrix host(type, state.range(0), state.range(1), 2);
+  const std::int64_t bytes =
+      state.range(0) * state.range(1) / ShapeOf(type).block * ShapeOf(type).bytes;
+  for (auto _ : state) {
+    Rig rig;
+    benchmark::DoNotOptimize(rig.backend->PackMatrix(host.host()).bytes());
+  }
+  Report(state, 0, static_cast<double>(bytes), 0);
+}
+BENCHMARK_CAPTURE(Pack, Q4_1, DType::kQ4_1)->Args({4096, 4096})->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Pack, Q4_K, DType::kQ4_K)->Args({4096, 4096})->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Pack, Q5_K, DType::kQ5_K)->Args({4096, 4096})->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Pack, Q6_K, DType::kQ6_K)->Args({4096, 4096})->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Pack, Q8_0, DType::kQ8_0)->Args({4096, 4096})->Unit(benchmark::kMillisecond);
+
 BENCHMARK_CAPTURE(OneProduct, Q4_1, DType::kQ4_1)
     ->ArgsProduct({{192, 576, 1536}, {kHidden}, {1, 256}, {1, 2}})
     ->ArgsProduct({{kHidden}, {kFeedForward}, {1, 256}, {1, 2}})

@@ -14,10 +14,9 @@ namespace {
 
 using ::testing::Combine;
 using ::testing::Values;
+using ::testing::ValuesIn;
 
 constexpr int kMaxRows = 64;
-constexpr DType kTypes[] = {DType::kF32, DType::kF16, DType::kQ4_1, DType::kQ8_0};
-
 bool IsQuantized(DType type) { return ShapeOf(type).block > 1; }
 
 // Inputs of random rows, and what a matrix of `type` reads of them.
@@ -39,25 +38,49 @@ class MatMul : public ::testing::TestWithParam<std::tuple<DType, int, int>> {
   int cols() const { return std::get<2>(GetParam()); }
 };
 
+// The greatest |weight| of each weight's block of at most 32, as often as it has weights: what the
+// parts of a weight, d * code and m, are the size of, where they cancel too.
+Row Magnitudes(const Row& w) {
+  Row out(w.size());
+  for (std::size_t block = 0; block < w.size(); block += 32) {
+    const std::size_t end = std::min(block + 32, w.size());
+    float greatest = 0;
+    for (std::size_t k = block; k < end; ++k) greatest = std::max(greatest, std::fabs(w[k]));
+    std::fill(out.begin() + static_cast<std::ptrdiff_t>(block),
+              out.begin() + static_cast<std::ptrdiff_t>(end), greatest);
+  }
+  return out;
+}
+
 TEST_P(MatMul, AgreesWithDoublePrecision) {
+  constexpr int kRows = 9;
   Rig rig(2);
   const RandomMatrix weights(type(), outputs(), cols(), 1);
   const CpuBackend::Matrix packed = rig.backend->PackMatrix(weights.host());
-  const Prepared input(rig, type(), cols(), 9);
+  const Prepared input(rig, type(), cols(), kRows);
+  const Rows exact = rig.Floats(input.in, kRows);
   CpuBackend::Activations out = rig.backend->MakeActivations(kMaxRows, outputs());
-  rig.backend->MatMul(packed, input.in, 9, out);
-  const Rows results = rig.Read(out, 9);
+  rig.backend->MatMul(packed, input.in, kRows, out);
+  const Rows results = rig.Read(out, kRows);
   for (int o = 0; o < outputs(); ++o) {
     const Row w = weights.Dequantized(o);
-    for (int r = 0; r < 9; ++r) {
-      double sum = 0;
-      double magnitude = 0;
+    const Row magnitudes = Magnitudes(w);
+    for (int r = 0; r < kRows; ++r) {
+      double of_seen = 0;   // of the activations as the matrix reads them
+      double of_exact = 0;  // of those before they were quantized
+      double rounding = 0;
+      double step = 0;  // half a step of the activations' quantization, at worst
+      const Row greatest = Magnitudes(exact[r]);
       for (int k = 0; k < cols(); ++k) {
-        sum += static_cast<double>(w[k]) * input.seen[r][k];
-        magnitude += std::fabs(static_cast<double>(w[k]) * input.seen[r][k]);
+        of_seen += static_cast<double>(w[k]) * input.seen[r][k];
+        of_exact += static_cast<double>(w[k]) * exact[r][k];
+        rounding += static_cast<double>(magnitudes[k]) * std::fabs(input.seen[r][k]);
+        step += std::fabs(static_cast<double>(w[k])) * greatest[k] / 127 / 2;
       }
-      // The weights of a block share d and m, whose parts of the sum may cancel.
-      ASSERT_NEAR(results[r][o], sum, 1e-5 * magnitude + 1e-4) << "row " << r << " output " << o;
+      if (!IsQuantized(type())) step = 0;
+      ASSERT_NEAR(results[r][o], of_seen, 2e-6 * rounding) << "row " << r << " output " << o;
+      ASSERT_NEAR(results[r][o], of_exact, 1.001 * step + 2e-6 * rounding)
+          << "row " << r << " output " << o;
     }
   }
 }
@@ -119,7 +142,8 @@ TEST_P(MatMul, PackedRowsAreEmbeddedExactly) {
     for (int i = 0; i < outputs(); ++i) {
       Row expected = weights.Dequantized(ids[i]);
       for (float& value : expected) value *= factor;
-      ASSERT_EQ(rows[i], expected) << ids[i];
+      // As bytes: a zero has its sign too.
+      ASSERT_EQ(std::memcmp(rows[i].data(), expected.data(), cols() * sizeof(float)), 0) << ids[i];
     }
   }
 }
@@ -129,46 +153,66 @@ std::string Name(const ::testing::TestParamInfo<std::tuple<DType, int, int>>& in
          std::to_string(std::get<1>(info.param)) + "x" + std::to_string(std::get<2>(info.param));
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, MatMul,
-                         Combine(::testing::ValuesIn(kTypes), Values(1, 15, 16, 33),
-                                 Values(32, 160)),
+constexpr DType kFloats[] = {DType::kF32, DType::kF16, DType::kBF16};
+constexpr DType kBlocksOf32[] = {DType::kQ4_0, DType::kQ4_1, DType::kQ5_0, DType::kQ5_1,
+                                 DType::kQ8_0};
+constexpr DType kBlocksOf256[] = {DType::kQ4_K, DType::kQ5_K, DType::kQ6_K};
+constexpr int kOutputs[] = {1, 15, 16, 33};
+
+INSTANTIATE_TEST_SUITE_P(Floats, MatMul,
+                         Combine(ValuesIn(kFloats), ValuesIn(kOutputs), Values(1, 5, 37, 160)),
                          Name);
-INSTANTIATE_TEST_SUITE_P(OddColumns, MatMul,
-                         Combine(Values(DType::kF32, DType::kF16), Values(9), Values(1, 5, 37)),
+INSTANTIATE_TEST_SUITE_P(BlocksOf32, MatMul,
+                         Combine(ValuesIn(kBlocksOf32), ValuesIn(kOutputs), Values(32, 160)), Name);
+INSTANTIATE_TEST_SUITE_P(BlocksOf256, MatMul,
+                         Combine(ValuesIn(kBlocksOf256), ValuesIn(kOutputs), Values(256, 768)),
                          Name);
 
-// One weight matrix of a block whose every product is as large as the format allows: sums of 16
-// bits must hold them.
-class ExtremeSums : public ::testing::TestWithParam<std::tuple<DType, int, float>> {};
+// (type, every byte of the codes, every byte of scales and mins, every activation)
+class ExtremeSums : public ::testing::TestWithParam<std::tuple<DType, int, int, float>> {};
 
+// Blocks whose every product is as large as the format allows: sums of 16 bits must hold them.
 TEST_P(ExtremeSums, DoNotOverflow) {
-  const auto [type, fill, value] = GetParam();
-  Rig rig;
+  const auto [type, codes, scales, value] = GetParam();
   const BlockShape shape = ShapeOf(type);
-  std::vector<std::byte> bytes(8 * shape.bytes, static_cast<std::byte>(fill));
+  const int cols = static_cast<int>(shape.block);
+  Rig rig;
+  std::vector<std::byte> bytes(8 * shape.bytes, static_cast<std::byte>(codes));
+  const std::uint16_t one = FloatToHalf(1.0F);
   for (int r = 0; r < 8; ++r) {
-    const std::uint16_t one = FloatToHalf(1.0F);
-    std::memset(bytes.data() + r * shape.bytes, 0, shape.bytes - (type == DType::kQ4_1 ? 16 : 32));
-    std::memcpy(bytes.data() + r * shape.bytes, &one, sizeof one);
+    std::byte* block = bytes.data() + r * shape.bytes;
+    if (type == DType::kQ6_K) {
+      std::memset(block + 192, scales, 16);
+      std::memcpy(block + 208, &one, 2);
+      continue;
+    }
+    std::memcpy(block, &one, 2);
+    if (type == DType::kQ4_1 || type == DType::kQ5_1) std::memset(block + 2, 0, 2);
+    if (cols != 256) continue;
+    std::memcpy(block + 2, &one, 2);
+    std::memset(block + 4, scales, 12);
   }
-  const HostTensor host{type, 8, 32, bytes.data()};
+  const HostTensor host{type, 8, cols, bytes.data()};
   const CpuBackend::Matrix packed = rig.backend->PackMatrix(host);
   // A norm of equal values is 1, so that the weight of the norm is the input.
-  CpuBackend::Input in = rig.backend->MakeInput(1, 32);
-  rig.backend->RmsNorm(rig.Load({Row(32, 1.0F)}), rig.PackVector(Row(32, value)), 0.0F, 1, in);
+  CpuBackend::Input in = rig.backend->MakeInput(1, cols);
+  rig.backend->RmsNorm(rig.Load({Row(cols, 1.0F)}), rig.PackVector(Row(cols, value)), 0.0F, 1, in);
   CpuBackend::Activations out = rig.backend->MakeActivations(1, 8);
   rig.backend->MatMul(packed, in, 1, out);
-  Row weights(32);
+  Row weights(cols);
   DequantizeRow(host, 0, weights);
+  double sum = 0;
+  for (const float weight : weights) sum += static_cast<double>(weight) * value;
   const Rows results = rig.Read(out, 1);
-  for (const float result : results[0]) EXPECT_FLOAT_EQ(result, 32 * weights[0] * value);
+  for (const float result : results[0]) EXPECT_FLOAT_EQ(result, static_cast<float>(sum));
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Signs, ExtremeSums,
-    Values(std::tuple(DType::kQ4_1, 0xff, 127.0F), std::tuple(DType::kQ4_1, 0xff, -127.0F),
-           std::tuple(DType::kQ8_0, 0x80, 127.0F), std::tuple(DType::kQ8_0, 0x80, -127.0F),
-           std::tuple(DType::kQ8_0, 0x7f, 127.0F), std::tuple(DType::kQ8_0, 0x7f, -127.0F)));
+INSTANTIATE_TEST_SUITE_P(BlocksOf32, ExtremeSums,
+                         Combine(ValuesIn(kBlocksOf32), Values(0x00, 0x7f, 0x80, 0xff), Values(0),
+                                 Values(127.0F, -127.0F)));
+INSTANTIATE_TEST_SUITE_P(BlocksOf256, ExtremeSums,
+                         Combine(ValuesIn(kBlocksOf256), Values(0x00, 0xff),
+                                 Values(0x00, 0x7f, 0x80, 0xff), Values(127.0F, -127.0F)));
 
 TEST(MatMulBlocking, ManyWideRowsHaveTheBitsOfOne) {
   // More bytes of input than stay in the second-level cache, so that rows go in several groups.

@@ -15,6 +15,39 @@ void PutHalf(std::byte* at, float value) {
   std::memcpy(at, &half, sizeof half);
 }
 
+// An f16 of a block, and how large it may be for weights of about +-1.
+struct Scale {
+  int at;  // bytes
+  float greatest;
+};
+
+std::vector<Scale> ScalesOf(DType type) {
+  switch (type) {
+    case DType::kF32:
+    case DType::kBF16:
+      return {};
+    case DType::kF16:
+      return {{0, 1.0F}};
+    case DType::kQ4_0:
+      return {{0, 1.0F / 8}};
+    case DType::kQ5_0:
+      return {{0, 1.0F / 16}};
+    case DType::kQ8_0:
+      return {{0, 1.0F / 128}};
+    case DType::kQ4_1:
+      return {{0, 1.0F / 8}, {2, -1.0F}};
+    case DType::kQ5_1:
+      return {{0, 1.0F / 16}, {2, -1.0F}};
+    case DType::kQ4_K:
+      return {{0, 1.0F / 8 / 32}, {2, 1.0F / 32}};
+    case DType::kQ5_K:
+      return {{0, 1.0F / 16 / 32}, {2, 1.0F / 32}};
+    case DType::kQ6_K:
+      return {{208, 1.0F / 32 / 64}};
+  }
+  return {};
+}
+
 }  // namespace
 
 std::uint16_t FloatToHalf(float value) {
@@ -56,21 +89,9 @@ RandomMatrix::RandomMatrix(DType type, std::int64_t rows, std::int64_t cols, std
   for (std::int64_t b = 0; b < blocks; ++b) {
     std::byte* at = bytes_.data() + b * shape.bytes;
     const float value = uniform(random);
-    switch (type) {
-      case DType::kF32:
-        std::memcpy(at, &value, sizeof value);
-        break;
-      case DType::kF16:
-        PutHalf(at, value);
-        break;
-      case DType::kQ4_1:
-        PutHalf(at, value / 8);
-        PutHalf(at + 2, -value);
-        break;
-      case DType::kQ8_0:
-        PutHalf(at, value / 128);
-        break;
-    }
+    if (type == DType::kF32) std::memcpy(at, &value, sizeof value);
+    if (type == DType::kBF16) std::memcpy(at, reinterpret_cast<const std::byte*>(&value) + 2, 2);
+    for (const Scale& scale : ScalesOf(type)) PutHalf(at + scale.at, value * scale.greatest);
   }
 }
 

@@ -15,17 +15,27 @@ namespace {
 using testing::FloatToHalf;
 
 TEST(BlockShapes, AreThoseOfTheFormat) {
-  EXPECT_EQ(FindBlockShape(0)->bytes, 4);
-  EXPECT_EQ(FindBlockShape(1)->bytes, 2);
-  EXPECT_EQ(FindBlockShape(3)->name, "Q4_1");
-  EXPECT_EQ(FindBlockShape(3)->block, 32);
-  EXPECT_EQ(FindBlockShape(3)->bytes, 20);
-  EXPECT_EQ(FindBlockShape(8)->name, "Q8_0");
-  EXPECT_EQ(FindBlockShape(8)->bytes, 34);
+  struct Expected {
+    std::uint32_t number;
+    BlockShape shape;
+  };
+  const Expected all[] = {
+      {0, {"F32", 1, 4}},       {1, {"F16", 1, 2}},       {2, {"Q4_0", 32, 18}},
+      {3, {"Q4_1", 32, 20}},    {6, {"Q5_0", 32, 22}},    {7, {"Q5_1", 32, 24}},
+      {8, {"Q8_0", 32, 34}},    {12, {"Q4_K", 256, 144}}, {13, {"Q5_K", 256, 176}},
+      {14, {"Q6_K", 256, 210}}, {30, {"BF16", 1, 2}},
+  };
+  for (const Expected& expected : all) {
+    const std::optional<BlockShape> shape = FindBlockShape(expected.number);
+    ASSERT_TRUE(shape.has_value()) << expected.number;
+    EXPECT_EQ(shape->name, expected.shape.name);
+    EXPECT_EQ(shape->block, expected.shape.block);
+    EXPECT_EQ(shape->bytes, expected.shape.bytes);
+  }
 }
 
 TEST(BlockShapes, UnknownTypesHaveNone) {
-  for (const std::uint32_t type : {2U, 4U, 7U, 9U, 30U, 0xffffffffU})
+  for (const std::uint32_t type : {4U, 5U, 9U, 10U, 11U, 15U, 29U, 31U, 0xffffffffU})
     EXPECT_FALSE(FindBlockShape(type).has_value()) << type;
 }
 

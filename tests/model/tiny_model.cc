@@ -77,6 +77,8 @@ class Encoder {
         return Q8_0();
       case DType::kQ4_1:
         return Q4_1();
+      default:
+        FAIL() << "tiny models are not written in " << kernels::ShapeOf(tensor_.type).name;
     }
   }
   void Finish() { tensor_.bytes = bytes_.get(); }
