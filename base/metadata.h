@@ -20,6 +20,7 @@ class Metadata {
   virtual std::optional<bool> Bool(std::string_view key) const = 0;
   virtual std::optional<std::vector<std::string_view>> Strings(std::string_view key) const = 0;
   virtual std::optional<std::vector<std::int64_t>> Integers(std::string_view key) const = 0;
+  virtual std::optional<std::vector<double>> Floats(std::string_view key) const = 0;
 };
 
 }  // namespace banyan

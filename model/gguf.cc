@@ -167,4 +167,19 @@ std::optional<std::vector<std::int64_t>> Gguf::Integers(std::string_view key) co
   return integers;
 }
 
+std::optional<std::vector<double>> Gguf::Floats(std::string_view key) const {
+  const Value* value = FindArray(key);
+  if (value == nullptr) return std::nullopt;
+  const bool is_float = value->type == GgufType::kFloat32;
+  if (!is_float && value->type != GgufType::kFloat64) return std::nullopt;
+  std::vector<double> floats;
+  floats.reserve(value->count);
+  const std::uint64_t size = GgufTypeBytes(value->type);
+  for (std::uint64_t i = 0; i < value->count; ++i) {
+    const std::byte* data = value->data.data() + i * size;
+    floats.push_back(is_float ? Load<float>(data) : Load<double>(data));
+  }
+  return floats;
+}
+
 }  // namespace banyan::model

@@ -79,6 +79,7 @@ class Gguf final : public File, public Metadata {
   std::optional<bool> Bool(std::string_view key) const override;
   std::optional<std::vector<std::string_view>> Strings(std::string_view key) const override;
   std::optional<std::vector<std::int64_t>> Integers(std::string_view key) const override;
+  std::optional<std::vector<double>> Floats(std::string_view key) const override;
 
  private:
   friend class GgufParser;

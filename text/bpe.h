@@ -1,5 +1,6 @@
-// Byte-pair encoding: a run of bytes becomes tokens by merging, again and again, the neighbours
-// whose pair comes first in the merge list, the leftmost of several.
+// Byte-pair encoding: a run becomes tokens by merging, again and again, the neighbours whose pair
+// comes first in the merge list, the leftmost of several. It begins with the tokens of its bytes
+// or, in a vocabulary of characters, of its characters.
 // Source: Sennrich et al. 2016, https://arxiv.org/abs/1508.07909.
 //
 // Immutable once made, thread-safe; a BpeScratch belongs to one call.
@@ -8,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -15,9 +17,23 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "base/ids.h"
+#include "text/pair_table.h"
+#include "text/run_table.h"
 #include "text/vocabulary.h"
 
 namespace banyan::text {
+
+// Two tokens and what they become; its rank is its place in the list.
+struct BpeMerge {
+  TokenId left = 0;
+  TokenId right = 0;
+  TokenId result = 0;
+};
+
+// Of `tokenizer.ggml.merges`, "left right" in order of rank. kInvalidArgument names the entry that
+// is wrong. Only normal and user-defined tokens take part: no merge can make a control token.
+absl::StatusOr<std::vector<BpeMerge>> ParseMerges(const Vocabulary& vocabulary,
+                                                  std::span<const std::string_view> merges);
 
 // Memory that the runs of one call share.
 class BpeScratch {
@@ -41,9 +57,19 @@ class BpeScratch {
     TokenId left_id = 0;
     TokenId right_id = 0;
   };
+  // What runs became that are no token: words come again.
+  struct Known {
+    static constexpr std::size_t kMaxIds = 6;
 
+    ShortRun run;
+    std::int32_t count = 0;
+    std::array<TokenId, kMaxIds> ids{};
+  };
+
+  std::vector<TokenId> first_;  // of a run, before merging
   std::vector<Symbol> symbols_;
   std::vector<Candidate> queue_;  // a heap
+  std::vector<Known> known_;      // empty, or kKnownRuns places
   std::int64_t steps_ = 0;
 };
 
@@ -53,42 +79,51 @@ class Bpe {
   // queue: O(n log n) for any n.
   static constexpr std::size_t kScanLimit = 32;
 
-  // `merges` are "left right" in order of rank. `vocabulary` must outlive the Bpe.
-  // kInvalidArgument names the entry of `tokenizer.ggml.merges` that is wrong. Only normal tokens
-  // take part: no merge and no byte can make a control token.
-  static absl::StatusOr<Bpe> Create(const Vocabulary& vocabulary,
-                                    std::span<const std::string_view> merges);
+  enum class WholeRuns : std::uint8_t {
+    kIfMergesLeadThere,  // being spelled like a token is not enough
+    kWheneverSpelled,    // a run that is spelled like a token is that token
+  };
 
-  // Appends the tokens of `run` to `ids`. Bytes that the vocabulary has no token for are left out
-  // before merging, as the reference library does (SmolLM2 lacks U+0004 and five more).
+  struct Options {
+    WholeRuns whole_runs = WholeRuns::kIfMergesLeadThere;
+    // Vocabularies of characters: what stands for characters that have neither a token nor tokens
+    // for all their bytes, one for several in a row. Without it they are left out.
+    std::optional<TokenId> unknown;
+  };
+
+  // `vocabulary` must outlive the Bpe. Of several merges of one pair the last counts, as in the
+  // reference.
+  Bpe(const Vocabulary& vocabulary, std::span<const BpeMerge> merges, const Options& options);
+
+  // Appends the tokens of `run`, which is UTF-8 in a vocabulary of characters, to `ids`. Bytes that
+  // a vocabulary of bytes has no token for are left out before merging, as the reference library
+  // does (SmolLM2 lacks U+0004 and five more).
   void Encode(std::string_view run, std::vector<TokenId>& ids, BpeScratch& scratch) const;
 
  private:
-  struct Merge {
-    std::int32_t rank = 0;
-    TokenId id = 0;  // what the pair becomes
-  };
   static constexpr TokenId kNoToken = -1;
   static constexpr TokenId kMergedAway = -2;
   static constexpr std::int32_t kNoRank = INT32_MAX;
+  static constexpr std::size_t kKnownRuns = 4096;
 
-  Bpe() { byte_ids_.fill(kNoToken); }
-  absl::Status AddMerge(const Vocabulary& vocabulary, std::string_view merge, std::size_t rank);
-  void AddWholeRuns(const Vocabulary& vocabulary);
-  const Merge* FindMerge(TokenId left, TokenId right) const;
+  void FindAtoms(const Vocabulary& vocabulary);
+  void AddWholeRuns(const Vocabulary& vocabulary, WholeRuns whole_runs);
 
+  void AppendAtoms(std::string_view run, std::vector<TokenId>& ids) const;
+  void AppendCharacter(std::string_view character, std::vector<TokenId>& ids) const;
   void MergeRun(std::string_view run, std::vector<TokenId>& ids, BpeScratch& scratch) const;
-  void AppendBytes(std::string_view run, std::vector<TokenId>& ids) const;
-  void MergeByScan(std::string_view run, std::vector<TokenId>& ids, BpeScratch& scratch) const;
-  void MergeByQueue(std::string_view run, std::vector<TokenId>& ids, BpeScratch& scratch) const;
+  void MergeByScan(std::vector<TokenId>& ids, BpeScratch& scratch) const;
+  void MergeByQueue(std::vector<TokenId>& ids, BpeScratch& scratch) const;
   void Enqueue(std::int32_t left, BpeScratch& scratch) const;
 
-  std::array<TokenId, 256> byte_ids_;                 // kNoToken where the vocabulary has none
-  absl::flat_hash_map<std::uint64_t, Merge> merges_;  // by (left, right)
-  // Runs that merging turns into one token, found by merging every token's bytes once. A run that
-  // is spelled like a token is not enough: no merge may lead to that token.
-  absl::flat_hash_map<std::string_view, TokenId, BytesHash> whole_runs_;  // keys: the vocabulary's
-  std::size_t longest_whole_run_ = 0;
+  Alphabet alphabet_;
+  std::optional<TokenId> unknown_;
+  std::array<TokenId, 256> byte_ids_;  // kNoToken where the vocabulary has none
+  // Vocabularies of characters: tokens of one character each, by code point.
+  std::array<TokenId, 128> ascii_ids_;
+  absl::flat_hash_map<char32_t, TokenId> character_ids_;
+  PairTable merges_;
+  RunTable whole_runs_;
 };
 
 }  // namespace banyan::text

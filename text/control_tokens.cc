@@ -16,7 +16,9 @@ absl::StatusOr<ControlTokenFinder> ControlTokenFinder::Create(const Vocabulary& 
   ControlTokenFinder finder;
   for (TokenId id = 0; id < vocabulary.size(); ++id) {
     const TokenType type = vocabulary.type(id);
-    if (type != TokenType::kControl && type != TokenType::kUserDefined) continue;
+    if (type == TokenType::kNormal || type == TokenType::kUnused || type == TokenType::kByte) {
+      continue;
+    }
     const std::string_view spelling = vocabulary.Spelling(id);
     if (spelling.size() > kMaxControlTokenBytes) {
       return absl::InvalidArgumentError(absl::StrCat("tokenizer.ggml.tokens: control token ", id,
@@ -24,6 +26,7 @@ absl::StatusOr<ControlTokenFinder> ControlTokenFinder::Create(const Vocabulary& 
                                                      kMaxControlTokenBytes));
     }
     finder.Add(spelling, id);
+    if (type == TokenType::kUserDefined) finder.user_defined_.insert(id);
   }
   return finder;
 }
@@ -47,17 +50,29 @@ std::int32_t ControlTokenFinder::Child(std::int32_t node, char byte) const {
   return edge == children_.end() ? kNone : edge->second;
 }
 
-std::optional<ControlTokenFinder::Found> ControlTokenFinder::Find(std::string_view text,
-                                                                  std::size_t from) const {
-  for (std::size_t begin = from; begin < text.size(); ++begin) {
-    std::int32_t node = first_[static_cast<unsigned char>(text[begin])];
-    std::optional<Found> longest;
-    for (std::size_t end = begin + 1; node != kNone; ++end) {
-      const TokenId id = ends_[static_cast<std::size_t>(node)];
-      if (id != kNone) longest = Found{.begin = begin, .length = end - begin, .id = id};
-      if (end == text.size()) break;
-      node = Child(node, text[end]);
+std::optional<ControlTokenFinder::Found> ControlTokenFinder::LongestAt(std::string_view text,
+                                                                       std::size_t begin,
+                                                                       Searched searched) const {
+  std::int32_t node = first_[static_cast<unsigned char>(text[begin])];
+  std::optional<Found> longest;
+  for (std::size_t end = begin + 1; node != kNone; ++end) {
+    const TokenId id = ends_[static_cast<std::size_t>(node)];
+    if (id != kNone && (searched == Searched::kEveryToken || IsUserDefined(id))) {
+      longest = Found{.begin = begin, .length = end - begin, .id = id};
     }
+    if (end == text.size()) break;
+    node = Child(node, text[end]);
+  }
+  return longest;
+}
+
+std::optional<ControlTokenFinder::Found> ControlTokenFinder::Find(std::string_view text,
+                                                                  std::size_t from,
+                                                                  Searched searched) const {
+  if (searched == Searched::kUserDefined && user_defined_.empty()) return std::nullopt;
+  for (std::size_t begin = from; begin < text.size(); ++begin) {
+    if (first_[static_cast<unsigned char>(text[begin])] == kNone) continue;
+    const std::optional<Found> longest = LongestAt(text, begin, searched);
     if (longest) return longest;
   }
   return std::nullopt;

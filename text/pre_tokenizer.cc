@@ -1,92 +1,140 @@
-#define PCRE2_CODE_UNIT_WIDTH 8
 #include "text/pre_tokenizer.h"
-
-#include <pcre2.h>
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "base/check.h"
 #include "base/quote.h"
+#include "text/nfc.h"
+#include "text/split_steps.h"
 
 namespace banyan::text {
+
+enum class Normal : std::uint8_t { kAsItIs, kNfc };
+enum class Merges : std::uint8_t { kFollow, kIgnoreForTokens };
+enum class Begin : std::uint8_t { kIfAsked, kUnlessRefused };
+
+constexpr std::size_t kMaxSteps = 6;
+
+struct PreTokenizerRow {
+  std::string_view name;
+  std::array<SplitStep, kMaxSteps> steps{};  // null from the end of the chain on
+  Normal normal = Normal::kAsItIs;
+  Merges merges = Merges::kFollow;
+  Begin begin = Begin::kIfAsked;
+};
+
 namespace {
 
-// Unicode's White_Space property. PCRE2's own \s has U+180E besides, which is white space no more.
-#define BANYAN_SPACE \
-  R"(\x{9}-\x{d}\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})"
+using Steps = std::array<SplitStep, kMaxSteps>;
 
-struct Row {
-  std::string_view name;
-  const char* pattern;
+constexpr Steps kGpt2 = {Gpt2Words};
+constexpr Steps kDigitsThenGpt2 = {EachDigit, Gpt2Words};
+constexpr Steps kCl100k = {Cl100kWords};
+constexpr Steps kQwen2 = {Qwen2Words};
+constexpr Steps kDeepSeekV3 = {NumbersOfThree, IdeographsAndKana, DeepSeekV3Words};
+
+// As the tokenizer.json of each family has them (docs/text.md names the models); names that stand
+// for the same are rows of the same.
+constexpr std::array kRows = {
+    PreTokenizerRow{.name = "gpt-2", .steps = kGpt2},
+    PreTokenizerRow{.name = "phi-2", .steps = kGpt2},
+    PreTokenizerRow{.name = "mpt", .steps = kGpt2, .normal = Normal::kNfc},
+    PreTokenizerRow{.name = "olmo", .steps = kGpt2, .normal = Normal::kNfc},
+    PreTokenizerRow{.name = "smollm", .steps = kDigitsThenGpt2},
+    PreTokenizerRow{.name = "starcoder", .steps = kDigitsThenGpt2},
+    PreTokenizerRow{.name = "refact", .steps = kDigitsThenGpt2},
+    PreTokenizerRow{.name = "command-r", .steps = kDigitsThenGpt2, .normal = Normal::kNfc},
+    PreTokenizerRow{.name = "falcon", .steps = {PunctuationRuns, Gpt2Words, FalconDigits, Threes}},
+    PreTokenizerRow{.name = "llama-bpe",
+                    .steps = kCl100k,
+                    .merges = Merges::kIgnoreForTokens,
+                    .begin = Begin::kUnlessRefused},
+    PreTokenizerRow{.name = "llama3",
+                    .steps = kCl100k,
+                    .merges = Merges::kIgnoreForTokens,
+                    .begin = Begin::kUnlessRefused},
+    PreTokenizerRow{.name = "llama-v3",
+                    .steps = kCl100k,
+                    .merges = Merges::kIgnoreForTokens,
+                    .begin = Begin::kUnlessRefused},
+    PreTokenizerRow{.name = "lfm2",
+                    .steps = kCl100k,
+                    .merges = Merges::kIgnoreForTokens,
+                    .begin = Begin::kUnlessRefused},
+    PreTokenizerRow{.name = "smaug-bpe", .steps = kCl100k},
+    PreTokenizerRow{.name = "dbrx", .steps = kCl100k},
+    PreTokenizerRow{.name = "chatglm-bpe", .steps = kCl100k},
+    PreTokenizerRow{.name = "glm4", .steps = kCl100k, .merges = Merges::kIgnoreForTokens},
+    PreTokenizerRow{.name = "qwen2", .steps = kQwen2, .normal = Normal::kNfc},
+    PreTokenizerRow{.name = "deepseek-r1-qwen", .steps = kQwen2, .normal = Normal::kNfc},
+    PreTokenizerRow{.name = "qwen35", .steps = {Qwen35Words}, .normal = Normal::kNfc},
+    PreTokenizerRow{.name = "seed-coder", .steps = {SeedCoderWords}},
+    PreTokenizerRow{.name = "tekken",
+                    .steps = {TekkenWords},
+                    .merges = Merges::kIgnoreForTokens,
+                    .begin = Begin::kUnlessRefused},
+    PreTokenizerRow{.name = "gpt-4o", .steps = {O200kWords}},
+    PreTokenizerRow{.name = "llama4", .steps = {O200kWords}},
+    PreTokenizerRow{.name = "deepseek-llm",
+                    .steps = {EachNewline, CasedAfterSpace, AsciiSignsAfterSpace, SpacesAtTheEnd,
+                              Ideographs, EachDigit}},
+    PreTokenizerRow{
+        .name = "deepseek-coder",
+        .steps = {EachNewline, LettersAfterSpace, SignsAfterSpace, Ideographs, EachDigit}},
+    PreTokenizerRow{.name = "deepseek-v3", .steps = kDeepSeekV3},
 };
 
-constexpr std::array<Row, 1> kRows = {{
-    // The reference cuts out every digit first and runs GPT-2's pattern over what lies between.
-    // One pass does the same: a digit is a run of its own, and the look-ahead, which leaves the
-    // last space of several to the word after it, takes a digit for the end of the text.
-    {"smollm", R"(\p{N}|'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?[^\p{L}\p{N})" BANYAN_SPACE R"(]+)"
-               R"(|[)" BANYAN_SPACE R"(]+(?![^\p{N})" BANYAN_SPACE R"(])|[)" BANYAN_SPACE R"(]+)"},
-}};
+std::string KnownNames() {
+  std::string names;
+  for (const PreTokenizerRow& row : kRows) {
+    absl::StrAppend(&names, names.empty() ? "" : ", ", std::string(row.name));
+  }
+  return names;
+}
 
-#undef BANYAN_SPACE
-
-struct FreeMatch {
-  void operator()(pcre2_match_data* match) const { pcre2_match_data_free(match); }
-};
-
-std::string ErrorText(int code) {
-  std::array<PCRE2_UCHAR, 256> text{};
-  pcre2_get_error_message(code, text.data(), text.size());
-  return reinterpret_cast<const char*>(text.data());
+// The rest of the chain over one run.
+void Cut(const SplitStep* step, const SplitStep* end, std::string_view text, EmitRun emit) {
+  if (step == end || *step == nullptr) {
+    emit(text);
+    return;
+  }
+  if (step + 1 == end || step[1] == nullptr) {
+    (*step)(text, emit);
+    return;
+  }
+  (*step)(text, [&](std::string_view run) { Cut(step + 1, end, run, emit); });
 }
 
 }  // namespace
 
-void PreTokenizer::FreeCode::operator()(pcre2_real_code_8* code) const { pcre2_code_free(code); }
-
-absl::StatusOr<PreTokenizer> PreTokenizer::ForName(std::string_view name) {
-  for (const Row& row : kRows) {
-    if (row.name != name) continue;
-    int error = 0;
-    PCRE2_SIZE offset = 0;
-    pcre2_code* code =
-        pcre2_compile(reinterpret_cast<PCRE2_SPTR>(row.pattern), PCRE2_ZERO_TERMINATED,
-                      PCRE2_UTF | PCRE2_UCP, &error, &offset, nullptr);
-    CHECK(code != nullptr);  // the patterns are ours
-    // Where code cannot be generated, PCRE2 interprets the pattern: slower, the same runs.
-    static_cast<void>(pcre2_jit_compile(code, PCRE2_JIT_COMPLETE));
-    return PreTokenizer(code);
+absl::StatusOr<std::unique_ptr<const PreTokenizer>> PreTokenizer::ForName(std::string_view name) {
+  for (const PreTokenizerRow& row : kRows) {
+    if (row.name == name) return std::unique_ptr<const PreTokenizer>(new PreTokenizer(row));
   }
-  return absl::UnimplementedError(
-      absl::StrCat("tokenizer.ggml.pre = ", Quote(name), ": this pre-tokenizer is not known"));
+  return absl::UnimplementedError(absl::StrCat("tokenizer.ggml.pre = ", Quote(name),
+                                               ": this pre-tokenizer is not known; known are ",
+                                               KnownNames()));
 }
 
-absl::Status PreTokenizer::Split(std::string_view text,
-                                 absl::FunctionRef<void(std::string_view)> emit) const {
-  const std::unique_ptr<pcre2_match_data, FreeMatch> match(pcre2_match_data_create(1, nullptr));
-  if (match == nullptr) return absl::ResourceExhaustedError("no memory to match a pattern");
-  const auto* subject = reinterpret_cast<PCRE2_SPTR>(text.data());
-  std::size_t at = 0;
-  while (at < text.size()) {
-    // The text is known to be UTF-8; checking it again at each run would make the walk quadratic.
-    const int found = pcre2_match(code_.get(), subject, text.size(), at, PCRE2_NO_UTF_CHECK,
-                                  match.get(), nullptr);
-    if (found < 0 && found != PCRE2_ERROR_NOMATCH) {
-      return absl::InternalError(absl::StrCat("pre-tokenizer: ", ErrorText(found)));
-    }
-    const PCRE2_SIZE* bounds = pcre2_get_ovector_pointer(match.get());
-    const std::size_t begin = found < 0 ? text.size() : bounds[0];
-    // What no alternative matches is a run of its own.
-    if (begin > at) emit(text.substr(at, begin - at));
-    if (begin == text.size()) break;
-    CHECK(bounds[1] > begin);  // no pattern of the table matches nothing
-    emit(text.substr(begin, bounds[1] - begin));
-    at = bounds[1];
-  }
-  return absl::OkStatus();
+void PreTokenizer::ForEachRun(std::string_view text, EmitRun emit) const {
+  std::optional<std::string> normal;
+  if (row_.normal == Normal::kNfc) normal = ToNfc(text);
+  if (normal) text = *normal;
+  Cut(row_.steps.data(), row_.steps.data() + row_.steps.size(), text, emit);
 }
+
+bool PreTokenizer::ignores_merges() const { return row_.merges == Merges::kIgnoreForTokens; }
+
+// NFC shrinks nothing more than U+1FBE U+0308 U+0301, from seven bytes to two.
+std::size_t PreTokenizer::most_bytes_per_byte() const {
+  return row_.normal == Normal::kNfc ? 4 : 1;
+}
+
+bool PreTokenizer::adds_begin() const { return row_.begin == Begin::kUnlessRefused; }
 
 }  // namespace banyan::text

@@ -1,37 +1,38 @@
-// Cuts text into the runs within which byte pairs merge. A model file only names its pattern; the
-// patterns themselves are a table in pre_tokenizer.cc.
-//
-// Thread safety: immutable; one compiled pattern is shared by all threads, match data is per call.
+// How byte-level tokenizers cut text into runs. A model file only names its pre-tokenizer; what
+// each name stands for is a table in pre_tokenizer.cc.
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <string>
 #include <string_view>
 
-#include "absl/functional/function_ref.h"
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-
-// PCRE2's compiled pattern, so that pcre2.h stays out of headers.
-struct pcre2_real_code_8;
+#include "text/run_source.h"
 
 namespace banyan::text {
 
-class PreTokenizer {
- public:
-  // By the name in `tokenizer.ggml.pre`. kUnimplemented when the table has no such row.
-  static absl::StatusOr<PreTokenizer> ForName(std::string_view name);
+struct PreTokenizerRow;  // in pre_tokenizer.cc
 
-  // Calls `emit` with each run, in order; joined, they are `text`. `text` must be UTF-8.
-  absl::Status Split(std::string_view text, absl::FunctionRef<void(std::string_view)> emit) const;
+class PreTokenizer final : public RunSource {
+ public:
+  // By the name in `tokenizer.ggml.pre`. kUnimplemented lists the names that the table has.
+  static absl::StatusOr<std::unique_ptr<const PreTokenizer>> ForName(std::string_view name);
+
+  void ForEachRun(std::string_view text,
+                  absl::FunctionRef<void(std::string_view)> emit) const override;
+
+  // A run that is spelled like a token is that token, whether or not merges lead to it.
+  bool ignores_merges() const;
+  // How many bytes of a text may come to one byte of its runs, at most.
+  std::size_t most_bytes_per_byte() const;
+  // Whether the begin-of-text token is added where the file does not say.
+  bool adds_begin() const;
 
  private:
-  struct FreeCode {
-    void operator()(pcre2_real_code_8* code) const;
-  };
+  explicit PreTokenizer(const PreTokenizerRow& row) : row_(row) {}
 
-  explicit PreTokenizer(pcre2_real_code_8* code) : code_(code) {}
-
-  std::unique_ptr<pcre2_real_code_8, FreeCode> code_;
+  const PreTokenizerRow& row_;  // a constant
 };
 
 }  // namespace banyan::text

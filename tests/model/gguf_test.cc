@@ -79,6 +79,8 @@ TEST(GgufMetadata, GettersAnswerOnlyTheirOwnType) {
   writer.Scalar("f64", GgufType::kFloat64, 0.25);
   writer.Float32("f32", 1.5F);
   writer.Array<std::int32_t>("types", GgufType::kInt32, {1, -2, 3});
+  writer.Array<double>("f64s", GgufType::kFloat64, {0.5, -1e300});
+  writer.Array<float>("f32s", GgufType::kFloat32, {0.25F, -3.0F});
   writer.Array<std::uint8_t>("none", GgufType::kUint8, {});
   const auto bytes = writer.Write();
   const auto file = Gguf::Parse(bytes);
@@ -91,6 +93,8 @@ TEST(GgufMetadata, GettersAnswerOnlyTheirOwnType) {
   EXPECT_THAT(*metadata.Strings("tokens"), ElementsAre("a", "", "ccc"));
   EXPECT_THAT(*metadata.Integers("types"), ElementsAre(1, -2, 3));
   EXPECT_THAT(*metadata.Integers("none"), ElementsAre());
+  EXPECT_THAT(*metadata.Floats("f64s"), ElementsAre(0.5, -1e300));
+  EXPECT_THAT(*metadata.Floats("f32s"), ElementsAre(0.25, -3.0));
 
   EXPECT_FALSE(metadata.Has("absent"));
   EXPECT_EQ(metadata.String("absent"), std::nullopt);
@@ -104,6 +108,8 @@ TEST(GgufMetadata, GettersAnswerOnlyTheirOwnType) {
   EXPECT_EQ(metadata.Strings("general.architecture"), std::nullopt);
   EXPECT_EQ(metadata.Integers("tokens"), std::nullopt);
   EXPECT_EQ(metadata.Integers("scores"), std::nullopt);
+  EXPECT_EQ(metadata.Floats("types"), std::nullopt);
+  EXPECT_EQ(metadata.Floats("f32"), std::nullopt);
 }
 
 TEST(GgufTensors, AreViewsOfTheFilesBytes) {

@@ -39,8 +39,8 @@ TEST(TokenizerMetadata, TheToyIsRead) {
 }
 
 TEST(TokenizerMetadata, EveryRequiredKeyIsMissed) {
-  for (const std::string key : {"tokenizer.ggml.model", "tokenizer.ggml.pre", kTokens, kTypes,
-                                kMerges, "tokenizer.ggml.eos_token_id"}) {
+  for (const std::string key :
+       {"tokenizer.ggml.model", "tokenizer.ggml.pre", kTokens, kTypes, kMerges}) {
     SCOPED_TRACE(key);
     ExpectRefused(absl::StatusCode::kInvalidArgument, key,
                   [&](ToyMetadata& metadata) { metadata.values.erase(key); });
@@ -62,25 +62,80 @@ TEST(TokenizerMetadata, EveryKeyOfAnotherTypeIsRefused) {
   }
 }
 
+TEST(TokenizerMetadata, SomethingEndsAnAnswer) {
+  ToyMetadata metadata;
+  metadata.values.erase("tokenizer.ggml.eos_token_id");
+  EXPECT_THAT((*Codec::FromMetadata(metadata))->end_tokens(), ElementsAre(259, 260));
+  ExpectRefused(absl::StatusCode::kInvalidArgument, "tokenizer.ggml.eos_token_id",
+                [](ToyMetadata& m) {
+                  m.values.erase("tokenizer.ggml.eos_token_id");
+                  m.strings(kTokens)[259] = "<|x|>";
+                  m.strings(kTokens)[260] = "<|y|>";
+                });
+}
+
 TEST(TokenizerMetadata, UnknownKindsAreRefusedByName) {
   const auto set = [](const std::string& key, ToyMetadata::Value value) {
     return [=](ToyMetadata& metadata) { metadata.values[key] = value; };
   };
   const auto unimplemented = absl::StatusCode::kUnimplemented;
-  ExpectRefused(unimplemented, "'llama'", set("tokenizer.ggml.model", std::string("llama")));
-  ExpectRefused(unimplemented, "'qwen2'", set("tokenizer.ggml.pre", std::string("qwen2")));
-  ExpectRefused(unimplemented, "tokenizer.ggml.add_bos_token",
-                set("tokenizer.ggml.add_bos_token", true));
-  ExpectRefused(unimplemented, "tokenizer.ggml.add_eos_token",
-                set("tokenizer.ggml.add_eos_token", true));
+  for (const std::string kind : {"t5", "bert", "rwkv", "plamo2", "nonesuch"}) {
+    ExpectRefused(unimplemented, "'" + kind + "'", set("tokenizer.ggml.model", kind));
+  }
+  ExpectRefused(unimplemented, "it would need the unigram model",
+                set("tokenizer.ggml.model", std::string("t5")));
+  ExpectRefused(unimplemented, "supported are gpt2, llama, gemma4",
+                set("tokenizer.ggml.model", std::string("nonesuch")));
+  ExpectRefused(unimplemented, "'nonesuch'", set("tokenizer.ggml.pre", std::string("nonesuch")));
+  ExpectRefused(unimplemented, "tokenizer.ggml.add_sep_token",
+                set("tokenizer.ggml.add_sep_token", true));
   ExpectRefused(unimplemented, "tokenizer.ggml.add_space_prefix",
                 set("tokenizer.ggml.add_space_prefix", true));
-  ExpectRefused(unimplemented, "'{{ bos_token }}'",
-                set("tokenizer.chat_template", std::string("{{ bos_token }}")));
-  ExpectRefused(unimplemented, "tokenizer.chat_template",
-                set("tokenizer.chat_template", std::string(kSmolTemplate) + " "));
   ExpectRefused(unimplemented, kTypes,
                 [](ToyMetadata& metadata) { metadata.integers(kTypes)[3] = 6; });
+}
+
+TEST(TokenizerMetadata, AddedTokensAreThoseTheFileAsksFor) {
+  ToyMetadata metadata;
+  const auto added = [&](std::string_view text) {
+    return *(*Codec::FromMetadata(metadata))
+                ->Encode(text, ControlTokens::kRecognize, AddedTokens::kAsModelAsks);
+  };
+  EXPECT_THAT(added("x"), ElementsAre('x'));
+  metadata.values["tokenizer.ggml.add_eos_token"] = true;
+  EXPECT_THAT(added("x"), ElementsAre('x', 256));
+  metadata.values["tokenizer.ggml.bos_token_id"] = std::int64_t{258};
+  EXPECT_THAT(added("x"), ElementsAre('x', 256));
+  metadata.values["tokenizer.ggml.add_bos_token"] = true;
+  EXPECT_THAT(added("x"), ElementsAre(258, 'x', 256));
+  EXPECT_THAT(added(""), ElementsAre(258, 256));
+  EXPECT_THAT(added("<|im_start|>"), ElementsAre(258, 258, 256));  // as the reference does
+  const auto codec = *Codec::FromMetadata(metadata);
+  EXPECT_THAT(*codec->Encode("x", ControlTokens::kPlainText), ElementsAre('x'));
+  // A chat: the begin-of-text token unless the template wrote it, and no end.
+  const std::vector<Piece> without = {{"x", Origin::kTemplate}};
+  EXPECT_THAT(*codec->Encode(without, AddedTokens::kAsModelAsks), ElementsAre(258, 'x'));
+  const std::vector<Piece> with = {{"<|im_start|>x", Origin::kTemplate}};
+  EXPECT_THAT(*codec->Encode(with, AddedTokens::kAsModelAsks), ElementsAre(258, 'x'));
+  EXPECT_THAT(*codec->Encode(with), ElementsAre(258, 'x'));
+  // A pre-tokenizer's own default, where the file has the token and does not say.
+  metadata.values.erase("tokenizer.ggml.add_eos_token");
+  metadata.values.erase("tokenizer.ggml.add_bos_token");
+  EXPECT_THAT(added("x"), ElementsAre('x'));
+  metadata.values["tokenizer.ggml.pre"] = std::string("llama-bpe");
+  EXPECT_THAT(added("x"), ElementsAre(258, 'x'));
+  metadata.values["tokenizer.ggml.add_bos_token"] = false;
+  EXPECT_THAT(added("x"), ElementsAre('x'));
+}
+
+TEST(TokenizerMetadata, AddedTokensThatAreNotThereAreRefused) {
+  const auto invalid = absl::StatusCode::kInvalidArgument;
+  ExpectRefused(invalid, "tokenizer.ggml.bos_token_id",
+                [](ToyMetadata& m) { m.values["tokenizer.ggml.add_bos_token"] = true; });
+  ExpectRefused(invalid, "tokenizer.ggml.eos_token_id", [](ToyMetadata& m) {
+    m.values.erase("tokenizer.ggml.eos_token_id");
+    m.values["tokenizer.ggml.add_eos_token"] = true;
+  });
 }
 
 TEST(TokenizerMetadata, SwitchesThatAreOffChangeNothing) {
@@ -125,13 +180,15 @@ TEST(TokenizerMetadata, TokenLengthsAreBounded) {
 
 TEST(TokenizerMetadata, VocabularySizeIsBounded) {
   const std::vector<std::string_view> none;
-  EXPECT_FALSE(Vocabulary::Create(none, {}).ok());
+  EXPECT_FALSE(Vocabulary::Create(none, {}, Alphabet::kBytes).ok());
   std::vector<std::string> spellings;
   for (std::size_t i = 0; i <= kMaxVocabularySize; ++i) spellings.push_back(std::to_string(i));
   const std::vector<std::string_view> views(spellings.begin(), spellings.end());
   const std::vector<std::int64_t> types(views.size(), 1);
   const auto create = [&](std::size_t size) {
-    return Vocabulary::Create(std::span(views).first(size), std::span(types).first(size)).status();
+    return Vocabulary::Create(std::span(views).first(size), std::span(types).first(size),
+                              Alphabet::kBytes)
+        .status();
   };
   EXPECT_TRUE(create(1).ok());
   EXPECT_TRUE(create(kMaxVocabularySize - 1).ok());
@@ -170,6 +227,12 @@ TEST(TokenizerMetadata, ATokenThatEndsATurnEndsTheAnswer) {
   EXPECT_THAT((*Codec::FromMetadata(metadata))->end_tokens(), ElementsAre(66, 256, 259, 260));
 }
 
+TEST(TokenizerMetadata, TheLongestTokenAllowsForTextThatNormalizingShrinks) {
+  ToyMetadata metadata;
+  metadata.values["tokenizer.ggml.pre"] = std::string("qwen2");
+  EXPECT_EQ((*Codec::FromMetadata(metadata))->longest_token_bytes(), 4 * 13u);
+}
+
 TEST(TokenizerMetadata, TheLongestTokenIsCountedInBytesOfText) {
   ToyMetadata metadata;
   EXPECT_EQ((*Codec::FromMetadata(metadata))->longest_token_bytes(), 13u);  // <|endoftext|>
@@ -204,10 +267,59 @@ TEST(TokenizerMetadata, EachTypeHasItsBytes) {
     EXPECT_EQ(codec->TokenBytes(outside), "");
     EXPECT_EQ(codec->TokenPiece(outside), "");
   }
-  // User-defined tokens are found where control tokens are.
-  EXPECT_THAT(*codec->Encode("\u0120y<ctl>", ControlTokens::kRecognize),
-              ElementsAre(user, control));
-  EXPECT_THAT(*codec->Encode("y", ControlTokens::kPlainText), ElementsAre('y'));
+  EXPECT_THAT(*codec->Encode("\u0120y<ctl><unk>", ControlTokens::kRecognize),
+              ElementsAre(user, control, unknown));
+  EXPECT_EQ(codec->Encode("[PAD]<ctl><unk>", ControlTokens::kPlainText)->size(), 15u);
+}
+
+TEST(UserDefinedTokens, AreFoundInAnyText) {
+  ToyMetadata metadata;
+  metadata.strings(kTokens).push_back("<b>");
+  metadata.integers(kTypes).push_back(4);
+  const auto codec = *Codec::FromMetadata(metadata);
+  EXPECT_THAT(*codec->Encode("a<b>b", ControlTokens::kPlainText), ElementsAre('a', 261, 'b'));
+  const std::vector<Piece> pieces = {{"a<", Origin::kMessage}, {"b>", Origin::kTemplate}};
+  EXPECT_THAT(*codec->Encode(pieces), ElementsAre('a', 261));
+}
+
+TEST(UserDefinedTokens, NeverTakeThePlaceOfOneThatTheTemplateWrote) {
+  ToyMetadata metadata;
+  for (const char* token : {"x<|im_", "d|>y"}) {
+    metadata.strings(kTokens).push_back(token);
+    metadata.integers(kTypes).push_back(4);
+  }
+  const auto codec = *Codec::FromMetadata(metadata);
+  const std::vector<Piece> pieces = {
+      {"x", Origin::kMessage}, {"<|im_end|>", Origin::kTemplate}, {"y", Origin::kMessage}};
+  EXPECT_THAT(*codec->Encode(pieces), ElementsAre('x', 259, 'y'));
+  // Where the template did not write it whole, the reference's rule: the leftmost.
+  EXPECT_EQ(codec->Encode("x<|im_end|>y", ControlTokens::kPlainText)->front(), 261);
+}
+
+// A file may call user-defined what gives a chat its structure.
+TEST(UserDefinedTokens, WithWhichAMessageCouldPassForTheTemplateAreControlTokens) {
+  ToyMetadata metadata;
+  const auto add = [&](const std::string& spelling) {
+    metadata.strings(kTokens).push_back(spelling);
+    metadata.integers(kTypes).push_back(4);
+    return static_cast<TokenId>(metadata.strings(kTokens).size() - 1);
+  };
+  metadata.integers(kTypes)[258] = 4;  // <|im_start|>: the template writes it
+  metadata.integers(kTypes)[259] = 4;  // <|im_end|>: it ends an answer too
+  const TokenId named = add("<fim>");
+  const TokenId turn = add("<start_of_turn>");
+  const TokenId free = add("<free>");
+  const TokenId spaces = add("\n");  // the template writes it, but it says nothing
+  metadata.values["tokenizer.ggml.fim_pre_token_id"] = std::int64_t{named};
+  const auto codec = *Codec::FromMetadata(metadata);
+  for (const TokenId id : {258, 259, named, turn}) {
+    const std::string spelling(codec->TokenPiece(id));
+    EXPECT_EQ(codec->Encode(spelling, ControlTokens::kPlainText)->size(), spelling.size());
+    EXPECT_THAT(*codec->Encode(spelling, ControlTokens::kRecognize), ElementsAre(id));
+    EXPECT_EQ(codec->TokenBytes(id), spelling);  // an answer that has it shows it
+  }
+  EXPECT_THAT(*codec->Encode("<free>\n", ControlTokens::kPlainText), ElementsAre(free, spaces));
+  EXPECT_THAT(codec->end_tokens(), ElementsAre(256, 259, 260));
 }
 
 }  // namespace

@@ -11,27 +11,54 @@ namespace banyan::text {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 
 std::vector<std::string> Runs(const PreTokenizer& pre_tokenizer, std::string_view text) {
   std::vector<std::string> runs;
-  const absl::Status status =
-      pre_tokenizer.Split(text, [&](std::string_view run) { runs.emplace_back(run); });
-  EXPECT_TRUE(status.ok()) << status;
+  pre_tokenizer.ForEachRun(text, [&](std::string_view run) { runs.emplace_back(run); });
   return runs;
 }
 
-std::vector<std::string> SmolRuns(std::string_view text) {
-  static const PreTokenizer pre_tokenizer = *PreTokenizer::ForName("smollm");
-  return Runs(pre_tokenizer, text);
+std::vector<std::string> RunsOf(std::string_view name, std::string_view text) {
+  const auto pre_tokenizer = PreTokenizer::ForName(name);
+  EXPECT_TRUE(pre_tokenizer.ok()) << pre_tokenizer.status();
+  return Runs(**pre_tokenizer, text);
 }
 
-TEST(PreTokenizer, UnknownNamesAreRefusedByName) {
-  const auto unknown = PreTokenizer::ForName("tekken");
+std::vector<std::string> SmolRuns(std::string_view text) { return RunsOf("smollm", text); }
+
+TEST(PreTokenizer, UnknownNamesAreRefusedByNameAndTheKnownOnesListed) {
+  const auto unknown = PreTokenizer::ForName("nonesuch");
   EXPECT_EQ(unknown.status().code(), absl::StatusCode::kUnimplemented);
-  EXPECT_THAT(
-      std::string(unknown.status().message()),
-      testing::AllOf(testing::HasSubstr("tokenizer.ggml.pre"), testing::HasSubstr("'tekken'")));
+  EXPECT_THAT(std::string(unknown.status().message()),
+              testing::AllOf(HasSubstr("tokenizer.ggml.pre"), HasSubstr("'nonesuch'"),
+                             HasSubstr("gpt-2"), HasSubstr("deepseek-v3")));
   EXPECT_FALSE(PreTokenizer::ForName("").ok());
+  EXPECT_FALSE(PreTokenizer::ForName("default").ok());
+}
+
+// One line for each family: what sets it apart.
+TEST(PreTokenizer, FamiliesCutAsTheirOwn) {
+  EXPECT_THAT(RunsOf("gpt-2", " 12345 it'LL"), ElementsAre(" 12345", " it", "'", "LL"));
+  EXPECT_THAT(RunsOf("llama-bpe", " 12345 it'LL"), ElementsAre(" ", "123", "45", " it", "'LL"));
+  EXPECT_THAT(RunsOf("qwen2", " 12 it'LL"), ElementsAre(" ", "1", "2", " it", "'LL"));
+  EXPECT_THAT(RunsOf("tekken", "HTMLParser/\n"), ElementsAre("HTMLParser", "/\n"));
+  EXPECT_THAT(RunsOf("tekken", "parseHTML it's"), ElementsAre("parse", "HTML", " it", "'s"));
+  EXPECT_THAT(RunsOf("gpt-4o", "parseHTML it's 1234"),
+              ElementsAre("parse", "HTML", " it's", " ", "123", "4"));
+  EXPECT_THAT(RunsOf("deepseek-llm", "a 12\n中文!"),
+              ElementsAre("a", " ", "1", "2", "\n", "中文", "!"));
+  EXPECT_THAT(RunsOf("deepseek-coder", "x += 1;"), ElementsAre("x", " += ", "1", ";"));
+  EXPECT_THAT(RunsOf("deepseek-v3", "f(x) 1234中a"),
+              ElementsAre("f", "(x", ")", " ", "123", "4", "中", "a"));
+  EXPECT_THAT(RunsOf("falcon", "a 12345!?"), ElementsAre("a", " ", "123", "45", "!?"));
+  EXPECT_THAT(RunsOf("qwen35", "\u0915\u093f x"), ElementsAre("\u0915\u093f", " x"));
+}
+
+TEST(PreTokenizer, FamiliesThatNormalizeCompose) {
+  EXPECT_THAT(RunsOf("qwen2", "e\u0301"), ElementsAre("\u00e9"));
+  EXPECT_THAT(RunsOf("command-r", "e\u0301"), ElementsAre("\u00e9"));
+  EXPECT_THAT(RunsOf("llama-bpe", "e\u0301"), ElementsAre("e", "\u0301"));
 }
 
 TEST(PreTokenizer, WordsTakeTheSpaceBeforeThem) {
@@ -67,13 +94,13 @@ TEST(PreTokenizer, RunsOfAMegabyteAreFoundWhole) {
 }
 
 TEST(PreTokenizer, OnePatternServesManyThreads) {
-  const PreTokenizer pre_tokenizer = *PreTokenizer::ForName("smollm");
+  const auto pre_tokenizer = *PreTokenizer::ForName("smollm");
   std::string text;
   for (int i = 0; i < 500; ++i) text += "word " + std::to_string(i) + "  it's\n";
-  const std::vector<std::string> expected = Runs(pre_tokenizer, text);
+  const std::vector<std::string> expected = Runs(*pre_tokenizer, text);
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
-    threads.emplace_back([&] { EXPECT_EQ(Runs(pre_tokenizer, text), expected); });
+    threads.emplace_back([&] { EXPECT_EQ(Runs(*pre_tokenizer, text), expected); });
   }
   for (std::thread& thread : threads) thread.join();
 }

@@ -25,7 +25,7 @@ inline constexpr char kSmolTemplate[] =
 class ToyMetadata final : public Metadata {
  public:
   using Value = std::variant<std::string, std::int64_t, bool, std::vector<std::string>,
-                             std::vector<std::int64_t>>;
+                             std::vector<std::int64_t>, std::vector<double>>;
 
   // Ids 0 to 255 are the bytes in order, then the results of `merges`, then `controls`, then those
   // of the template that are not among them.
@@ -84,6 +84,11 @@ class ToyMetadata final : public Metadata {
   std::optional<std::vector<std::int64_t>> Integers(std::string_view key) const override {
     if (const auto* value = Get<std::vector<std::int64_t>>(key)) return *value;
     return std::nullopt;
+  }
+  std::optional<std::vector<double>> Floats(std::string_view key) const override {
+    const auto* value = Get<std::vector<double>>(key);
+    if (value == nullptr) return std::nullopt;
+    return *value;
   }
 
   std::map<std::string, Value> values;
