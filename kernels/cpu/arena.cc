@@ -7,7 +7,10 @@ namespace banyan::kernels {
 std::byte* Arena::Allocate(std::size_t bytes) {
   const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
   if (chunks_.empty() || chunks_.back().size() - used_ < rounded) {
-    chunks_.push_back(Buffer::MapOrThrow(std::max(rounded, kChunkBytes)));
+    // Growing, so that what a huge page wastes at a chunk's end stays small beside large weights.
+    const std::size_t chunk = std::max({rounded, kChunkBytes, mapped_ / 8});
+    chunks_.push_back(Buffer::MapOrThrow(chunk));
+    mapped_ += chunk;
     used_ = 0;
   }
   std::byte* at = chunks_.back().as<std::byte>() + used_;

@@ -19,7 +19,8 @@ class Arena {
 
  private:
   std::vector<Buffer> chunks_;
-  std::size_t used_ = 0;  // of the last chunk
+  std::size_t used_ = 0;    // of the last chunk
+  std::size_t mapped_ = 0;  // of all chunks
 };
 
 }  // namespace banyan::kernels

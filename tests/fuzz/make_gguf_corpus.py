@@ -48,7 +48,16 @@ LLAMA = gguf(3, [
 TYPES = gguf(2, [key(f"k{kind}", kind, 1) for kind in SCALARS] + [key(f"a{kind}", kind, [0, 1]) for kind in SCALARS],
              [tensor("q", [256, 1, 2], 12, 0)], 288)
 
+
+def part(number, keys, name):
+    return gguf(3, [*keys, key("split.no", 2, number), key("split.count", 2, 2), key("split.tensors.count", 5, 2)],
+                [tensor(name, [8], 0, 0)], 32)
+
+
+SPLIT = part(0, [key("general.architecture", STRING, "llama")], "a") + part(1, [], "b")
+
 if __name__ == "__main__":
     FOLDER.mkdir(parents=True, exist_ok=True)
     (FOLDER / "llama.gguf").write_bytes(LLAMA)
+    (FOLDER / "split.gguf").write_bytes(SPLIT)
     (FOLDER / "types.gguf").write_bytes(TYPES)
