@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""Logits of a llama GGUF file by plain numpy in float64, as a golden for tests/model/golden_test.cc.
+"""Logits of a GGUF file in float64 (decoder.py), as a golden for tests/model/golden_test.cc.
 
-usage: make_logits.py MODEL.gguf > smollm2_logits.txt
+usage: make_logits.py MODEL.gguf > NAME_logits.txt
        make_logits.py MODEL.gguf --int8     how far int8 activations alone move the logits that the golden keeps
 
-An implementation of its own: weights are dequantized exactly by the PyPI package gguf, and nothing is
-quantized, cached or rounded on the way. The golden names the versions it was made with; made with
-gguf 0.19.0, numpy 2.4.6, tokenizers 0.23.3 (the last only turns the prompts below into ids).
+The goldens name the versions they were made with: gguf 0.19.0, numpy 2.4.6, tokenizers 0.23.3 (the last only turns
+the prompts below into ids).
 """
 import hashlib
 import importlib.metadata
 import sys
 
-import gguf
 import numpy as np
 import tokenizers
+
+import decoder
 
 CHAT = "<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face<|im_end|>\n" \
        "<|im_start|>user\n%s<|im_end|>\n<|im_start|>assistant\n"
@@ -35,23 +35,24 @@ PROMPTS = [
     "fishermen laughed at him, but the children loved him, for he told them stories of the deep: of cities of coral, "
     "of whales that sang in words, and of a fish as old as the moon. One day the youngest of the children asked",
 ]
+# A base model knows no conversations; its prompts ask for text, and the last is longer than Gemma's window of 512.
+BASE_PROMPTS = [
+    "The",
+    "The capital of France is",
+    "Q: What is the capital of Italy?\nA:",
+    "Three primes over 10 are",
+    *PROMPTS[4:11],
+    PROMPTS[11] + ":\n" + PROMPTS[10] + " 100 degrees. " + PROMPTS[11] + ":\n" + PROMPTS[10] + " 100 degrees. " + PROMPTS[11],
+]
 TOP = 32
-FIXED = [(i * 7919 + 11) % 49152 for i in range(64)]  # ids whose logits are kept at several positions
 
 
-def read(path):
-    reader = gguf.GGUFReader(path)
-    fields = {name: field.contents() for name, field in reader.fields.items()}
-    tensors = {t.name: t for t in reader.tensors}
-    return fields, tensors
+def fixed(vocabulary):
+    """Ids whose logits are kept at several positions."""
+    return [(i * 7919 + 11) % vocabulary for i in range(64)]
 
 
-def weight(tensors, name):
-    t = tensors[name]
-    return gguf.quants.dequantize(t.data, t.tensor_type).astype(np.float64).reshape(t.shape[::-1])
-
-
-def make_tokenizer(fields):
+def byte_level_ids(fields):
     pieces = fields["tokenizer.ggml.tokens"]
     merges = [tuple(m.split(" ", 1)) for m in fields["tokenizer.ggml.merges"]]
     tokenizer = tokenizers.Tokenizer(
@@ -61,106 +62,72 @@ def make_tokenizer(fields):
         tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)])
     control = [p for p, kind in zip(pieces, fields["tokenizer.ggml.token_type"]) if kind == 3]
     tokenizer.add_special_tokens([tokenizers.AddedToken(p, special=True) for p in control])
-    return tokenizer
+    return [tokenizer.encode(p, add_special_tokens=False).ids for p in PROMPTS]
 
 
-def int8(x):
+def sentence_piece_ids(fields):
+    """The piece of the best score is joined first. Good enough for prompts: pieces that users define are not sought."""
+    pieces = {p: i for i, p in enumerate(fields["tokenizer.ggml.tokens"])}
+    scores = fields["tokenizer.ggml.scores"]
+
+    def encode(text):
+        parts = list(text.replace(" ", "\u2581"))
+        while True:
+            joined = [pieces.get(a + b) for a, b in zip(parts, parts[1:])]
+            known = [i for i, piece in enumerate(joined) if piece is not None]
+            if not known:
+                break
+            best = max(known, key=lambda i: (scores[joined[i]], -i))
+            parts[best:best + 2] = [parts[best] + parts[best + 1]]
+        ids = [fields["tokenizer.ggml.bos_token_id"]]
+        for part in parts:
+            ids += [pieces[part]] if part in pieces else [pieces[f"<0x{b:02X}>"] for b in part.encode()]
+        return ids
+
+    return [encode(p) for p in BASE_PROMPTS]
+
+
+def prompt_ids(fields):
+    return byte_level_ids(fields) if fields["tokenizer.ggml.model"] == "gpt2" else sentence_piece_ids(fields)
+
+
+def int8(x, _weight_type):
     """x with each 32 values rounded to 255 steps of a scale of their own."""
     blocks = x.reshape(-1, 32)
     scale = np.abs(blocks).max(axis=1, keepdims=True) / 127
     return (np.rint(blocks / np.where(scale > 0, scale, 1)) * scale).reshape(x.shape)
 
 
-def rms_norm(x, w, eps):
-    return x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + eps) * w
+def kept_positions(ids):
+    return sorted({0, len(ids) // 3, 2 * len(ids) // 3, len(ids) - 1})
 
 
-def rotate(x, base):
-    """x [tokens, heads, dim]: neighbours (2i, 2i + 1) turn by position * base^(-2i / dim)."""
-    tokens, _, dim = x.shape
-    angle = np.arange(tokens)[:, None] * base ** (-np.arange(0, dim, 2) / dim)
-    cos, sin = np.cos(angle)[:, None, :], np.sin(angle)[:, None, :]
-    even, odd = x[..., 0::2], x[..., 1::2]
-    out = np.empty_like(x)
-    out[..., 0::2] = even * cos - odd * sin
-    out[..., 1::2] = even * sin + odd * cos
-    return out
+def kept_logits(model, prompts):
+    """For each prompt the logits at its kept positions, [positions, vocabulary]."""
+    return [model.logits(hidden[kept_positions(ids)]) for ids, hidden in zip(prompts, model.hidden(prompts))]
 
 
-def attend(q, k, v):
-    """q [tokens, heads, dim]; k, v [tokens, kv heads, dim]; causal."""
-    tokens, heads, dim = q.shape
-    group = heads // k.shape[1]
-    out = np.empty_like(q)
-    mask = np.triu(np.full((tokens, tokens), -np.inf), 1)
-    for h in range(heads):
-        scores = q[:, h] @ k[:, h // group].T / np.sqrt(dim) + mask
-        p = np.exp(scores - scores.max(axis=-1, keepdims=True))
-        out[:, h] = p / p.sum(axis=-1, keepdims=True) @ v[:, h // group]
-    return out
+def greatest(row):
+    return np.argsort(-row, kind="stable")[:TOP]
 
 
-class Layers:
-    def __init__(self, fields, tensors, activations=lambda x: x):
-        """`activations` is what a product reads of its input."""
-        self.activations = activations
-        assert fields["general.architecture"] == "llama"
-        self.tensors = tensors
-        self.layers = fields["llama.block_count"]
-        self.heads = fields["llama.attention.head_count"]
-        self.kv_heads = fields["llama.attention.head_count_kv"]
-        self.eps = fields["llama.attention.layer_norm_rms_epsilon"]
-        self.base = fields["llama.rope.freq_base"]
-
-    def run(self, prompts):
-        """All prompts, layer by layer, so that one layer's weights are in memory at a time."""
-        embedding = weight(self.tensors, "token_embd.weight")
-        xs = [embedding[ids] for ids in prompts]
-        for i in range(self.layers):
-            w = {n: weight(self.tensors, f"blk.{i}.{n}.weight") for n in (
-                "attn_norm", "attn_q", "attn_k", "attn_v", "attn_output", "ffn_norm", "ffn_gate", "ffn_up", "ffn_down")}
-            xs = [self.layer(x, w) for x in xs]
-        head = weight(self.tensors, "output.weight") if "output.weight" in self.tensors else embedding
-        norm = weight(self.tensors, "output_norm.weight")
-        return [self.activations(rms_norm(x, norm, self.eps)) @ head.T for x in xs]
-
-    def layer(self, x, w):
-        tokens = len(x)
-        h = self.activations(rms_norm(x, w["attn_norm"], self.eps))
-        q = rotate((h @ w["attn_q"].T).reshape(tokens, self.heads, -1), self.base)
-        k = rotate((h @ w["attn_k"].T).reshape(tokens, self.kv_heads, -1), self.base)
-        v = (h @ w["attn_v"].T).reshape(tokens, self.kv_heads, -1)
-        x = x + self.activations(attend(q, k, v).reshape(tokens, -1)) @ w["attn_output"].T
-        h = self.activations(rms_norm(x, w["ffn_norm"], self.eps))
-        gate = h @ w["ffn_gate"].T
-        return x + self.activations(gate / (1 + np.exp(-gate)) * (h @ w["ffn_up"].T)) @ w["ffn_down"].T
-
-
-def kept(ids, logits):
-    """(positions whose fixed logits are kept, the last one's greatest ids)"""
-    positions = sorted({0, len(ids) // 3, 2 * len(ids) // 3, len(ids) - 1})
-    return positions, np.argsort(-logits[-1], kind="stable")[:TOP]
-
-
-def explain(prompts, fields, tensors):
-    exact = Layers(fields, tensors).run(prompts)
-    rounded = Layers(fields, tensors, int8).run(prompts)
-    errors = []
-    for ids, a, b in zip(prompts, exact, rounded):
-        positions, order = kept(ids, a)
-        errors += [(b - a)[p][FIXED] for p in positions] + [(b - a)[-1][order]]
+def explain(path, prompts):
+    exact_model = decoder.Decoder(path)
+    ids = fixed(exact_model.vocabulary)
+    errors, deviations = [], []
+    for a, b in zip(kept_logits(exact_model, prompts), kept_logits(decoder.Decoder(path, int8), prompts)):
+        errors += [(b - a)[:, ids].ravel(), (b - a)[-1][greatest(a[-1])]]
+        deviations += [np.std(row) for row in a]
     errors = np.concatenate(errors)
-    deviation = np.mean([np.std(row) for a in exact for row in a])
     print(f"{len(errors)} logits: rms {np.sqrt(np.mean(errors ** 2)):.4f}, worst {np.abs(errors).max():.4f}; "
-          f"a position's logits deviate by {deviation:.2f}")
+          f"a position's logits deviate by {np.mean(deviations):.2f}")
 
 
 def main(path):
-    fields, tensors = read(path)
-    tokenizer = make_tokenizer(fields)
-    prompts = [tokenizer.encode(p, add_special_tokens=False).ids for p in PROMPTS]
+    model = decoder.Decoder(path)
+    prompts = prompt_ids(model.fields)
     if "--int8" in sys.argv:
-        return explain(prompts, fields, tensors)
+        return explain(path, prompts)
     versions = " ".join(f"{p} {importlib.metadata.version(p)}" for p in ("gguf", "numpy", "tokenizers"))
     with open(path, "rb") as f:
         sha = hashlib.file_digest(f, "sha256").hexdigest()
@@ -168,15 +135,14 @@ def main(path):
     print("# fixed: the ids whose logits are kept. For each prompt: its ids; `top`, the greatest logits at the last")
     print("# position, id and logit; `at`, for some positions, the top id, its lead, and the logits of the fixed ids.")
     print("sha256", sha)
-    print("fixed", len(FIXED), *FIXED)
-    for ids, logits in zip(prompts, Layers(fields, tensors).run(prompts)):
-        print("prompt", len(ids), *ids)
-        positions, order = kept(ids, logits)
-        print("top", TOP, *(f"{i} {logits[-1][i]:.4f}" for i in order))
-        for position in positions:
-            row = logits[position]
+    ids = fixed(model.vocabulary)
+    print("fixed", len(ids), *ids)
+    for prompt, logits in zip(prompts, kept_logits(model, prompts)):
+        print("prompt", len(prompt), *prompt)
+        print("top", TOP, *(f"{i} {logits[-1][i]:.4f}" for i in greatest(logits[-1])))
+        for position, row in zip(kept_positions(prompt), logits):
             first, second = np.argsort(-row, kind="stable")[:2]
-            print("at", position, first, f"{row[first] - row[second]:.4f}", *(f"{v:.4f}" for v in row[FIXED]))
+            print("at", position, first, f"{row[first] - row[second]:.4f}", *(f"{v:.4f}" for v in row[ids]))
 
 
 if __name__ == "__main__":
