@@ -38,13 +38,18 @@ struct Tolerance {
 // every product reads activations in int8: an error of up to half of 1/127 of the greatest of 32
 // values, which is 0.5% of their deviation; some ten products in a row add up to a few of those.
 constexpr Tolerance kTolerances[] = {
-    {DType::kF32, "F32", 2e-3},
-    {DType::kF16, "F16", 2e-3},
-    {DType::kQ8_0, "Q8_0", 0.08},
-    {DType::kQ4_1, "Q4_1", 0.08},
+    {DType::kF32, "F32", 2e-3},   {DType::kF16, "F16", 2e-3},   {DType::kBF16, "BF16", 2e-3},
+    {DType::kQ8_0, "Q8_0", 0.08}, {DType::kQ4_0, "Q4_0", 0.08}, {DType::kQ4_1, "Q4_1", 0.08},
+    {DType::kQ5_0, "Q5_0", 0.08}, {DType::kQ5_1, "Q5_1", 0.08},
+};
+// Blocks of 256 columns: rows are no narrower.
+constexpr Tolerance kWideTolerances[] = {
+    {DType::kQ4_K, "Q4_K", 0.08},
+    {DType::kQ5_K, "Q5_K", 0.08},
+    {DType::kQ6_K, "Q6_K", 0.08},
 };
 constexpr const Tolerance& kFloats = kTolerances[0];
-constexpr const Tolerance& kQuantized = kTolerances[3];
+constexpr Tolerance kQuantized = {DType::kQ4_1, "Q4_1", 0.08};
 
 double Deviation(const Row& row, const Row& want) {
   double difference = 0;
@@ -125,8 +130,16 @@ INSTANTIATE_TEST_SUITE_P(
                    Layout{"PartlyRotated", {.rope_dims = 8, .rope_base = 500000}})),
     NameOfHeads);
 
+INSTANTIATE_TEST_SUITE_P(
+    BlocksOf256, Heads,
+    Combine(ValuesIn(kFamilies), ValuesIn(kWideTolerances),
+            Values(Layout{
+                "Wide", {.head_dim = 64, .embedding = 256, .feed_forward = 256, .rope_dims = 64}})),
+    NameOfHeads);
+
 INSTANTIATE_TEST_SUITE_P(WidthsThatAreNoMultiples, Heads,
-                         Combine(ValuesIn(kFamilies), Values(kTolerances[0], kTolerances[1]),
+                         Combine(ValuesIn(kFamilies),
+                                 Values(kTolerances[0], kTolerances[1], kTolerances[2]),
                                  Values(Layout{"OddWidths",
                                                {.heads = 3,
                                                 .kv_heads = 1,

@@ -208,12 +208,21 @@ std::string NameOf(const ::testing::TestParamInfo<TinyOptions>& test) {
   return test.param.family + "_" + std::string(kernels::ShapeOf(test.param.type).name);
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryType, TinyInvariance,
-                         ::testing::Values(TinyOptions{.type = kernels::DType::kF32},
-                                           TinyOptions{.type = kernels::DType::kF16},
-                                           TinyOptions{.type = kernels::DType::kQ8_0},
-                                           TinyOptions{.type = kernels::DType::kQ4_1}),
-                         NameOf);
+INSTANTIATE_TEST_SUITE_P(
+    EveryType, TinyInvariance, ::testing::ValuesIn([] {
+      using kernels::DType;
+      std::vector<TinyOptions> all;
+      for (const DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0,
+                               DType::kQ4_1, DType::kQ5_0, DType::kQ5_1}) {
+        all.push_back({.type = type});
+      }
+      for (const DType type : {DType::kQ4_K, DType::kQ5_K, DType::kQ6_K}) {
+        all.push_back(
+            {.type = type, .head_dim = 64, .embedding = 256, .feed_forward = 256, .rope_dims = 64});
+      }
+      return all;
+    }()),
+    NameOf);
 
 // With what the family has of its own; windows end within pages and between chunks of keys.
 INSTANTIATE_TEST_SUITE_P(

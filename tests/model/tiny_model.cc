@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstring>
+#include <iterator>
 #include <utility>
 
 namespace banyan::model {
@@ -25,6 +29,21 @@ std::uint16_t HalfNear(double value) {
   const auto bits = static_cast<std::uint16_t>((exponent + 14) << 10 | fraction);
   return value < 0 ? bits | 0x8000 : bits;
 }
+
+// Where a block has its f16 scales, and how many steps deviate by 1. Where an offset is added (or,
+// in K blocks, subtracted), it is so many steps that the numbers lie around 0.
+struct Scales {
+  DType type;
+  std::ptrdiff_t step_at;
+  double steps;
+  std::ptrdiff_t offset_at = -1;
+  double offset = 0;
+};
+constexpr Scales kScales[] = {
+    {DType::kQ4_0, 0, 4.6},           {DType::kQ5_0, 0, 9.2},
+    {DType::kQ5_1, 0, 9.2, 2, -15.5}, {DType::kQ4_K, 0, 260, 2, 7.5},
+    {DType::kQ5_K, 0, 520, 2, 15.5},  {DType::kQ6_K, 208, 1370},
+};
 
 class Encoder {
  public:
@@ -66,6 +85,34 @@ class Encoder {
     }
   }
 
+  // A block of any other type: random bytes but for its f16 scales. Its numbers are those of
+  // DequantizeBlock, which the tests of kernels/ compare with the format's own implementation.
+  void Scaled() {
+    const auto scales = std::find_if(std::begin(kScales), std::end(kScales),
+                                     [&](const Scales& s) { return s.type == tensor_.type; });
+    ASSERT_NE(scales, std::end(kScales)) << kernels::ShapeOf(tensor_.type).name;
+    const kernels::BlockShape shape = kernels::ShapeOf(tensor_.type);
+    std::vector<std::byte> block(static_cast<std::size_t>(shape.bytes));
+    for (std::byte& byte : block) byte = static_cast<std::byte>(random_.Below(256));
+    const auto put = [&](std::ptrdiff_t at, double value) {
+      if (at < 0) return;
+      const std::uint16_t half = HalfNear(value);
+      std::memcpy(block.data() + at, &half, sizeof half);
+    };
+    put(scales->step_at, deviation_ / scales->steps);
+    put(scales->offset_at, deviation_ / scales->steps * scales->offset);
+    bytes_.Append(block);
+    std::vector<float> values(static_cast<std::size_t>(shape.block));
+    kernels::DequantizeBlock(tensor_.type, block.data(), values.data());
+    tensor_.values.insert(tensor_.values.end(), values.begin(), values.end());
+  }
+  void BF16() {
+    const auto value = static_cast<float>(random_.Normal() * deviation_);
+    const auto half = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16);
+    bytes_.Put(half);
+    tensor_.values.push_back(std::bit_cast<float>(std::uint32_t{half} << 16));
+  }
+
   // One block of the tensor's type.
   void Block() {
     switch (tensor_.type) {
@@ -73,12 +120,14 @@ class Encoder {
         return F32();
       case DType::kF16:
         return F16();
+      case DType::kBF16:
+        return BF16();
       case DType::kQ8_0:
         return Q8_0();
       case DType::kQ4_1:
         return Q4_1();
       default:
-        FAIL() << "tiny models are not written in " << kernels::ShapeOf(tensor_.type).name;
+        return Scaled();
     }
   }
   void Finish() { tensor_.bytes = bytes_.get(); }

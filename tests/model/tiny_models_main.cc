@@ -1,19 +1,15 @@
-// Writes the tiny models that the oracle looks at, and runs one.
+// Writes the tiny models that the oracle looks at (oracle/test_families.py).
 //
 //   tiny_models names               their names, FAMILY-TYPE-WHAT, a line each
 //   tiny_models write FOLDER        FOLDER/NAME.gguf for each
 //   tiny_models run FILE ID...      the logits after each of the tokens, floats [tokens,
 //   vocabulary]
-#include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <iostream>
-#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "model/model.h"
 #include "tests/model/tiny_model.h"
 
 namespace banyan::model {
@@ -34,6 +30,10 @@ const Named kOfEveryFamily[] = {
     {"wide_heads", {.heads = 3, .kv_heads = 3, .head_dim = 32, .rope_dims = 32}},
 };
 
+// For types whose blocks have 256 columns.
+const Named kWide = {"wide",
+                     {.head_dim = 64, .embedding = 256, .feed_forward = 512, .rope_dims = 64}};
+
 // What only some families have.
 const Named kPeculiar[] = {
     {"rope_factors", {.rope_factors = {1, 1, 1, 1.7F, 3.2F, 8, 8, 8}}},
@@ -51,9 +51,11 @@ const Named kPeculiar[] = {
 };
 
 std::vector<std::pair<std::string, TinyOptions>> All() {
+  const std::vector<DType> narrow = {DType::kF32, DType::kQ8_0, DType::kQ4_1};
   std::vector<std::pair<std::string, TinyOptions>> all;
-  const auto add = [&](const Named& named, const std::string& family) {
-    for (const DType type : {DType::kF32, DType::kQ8_0, DType::kQ4_1}) {
+  const auto add = [&](const Named& named, const std::string& family,
+                       const std::vector<DType>& types) {
+    for (const DType type : types) {
       TinyOptions options = named.options;
       options.family = family;
       options.type = type;
@@ -64,9 +66,12 @@ std::vector<std::pair<std::string, TinyOptions>> All() {
     }
   };
   for (const char* family : {"gemma3", "llama", "qwen2", "qwen3"}) {
-    for (const Named& named : kOfEveryFamily) add(named, family);
+    for (const Named& named : kOfEveryFamily) add(named, family, narrow);
+    add(kWide, family, {DType::kQ4_K, DType::kQ5_K, DType::kQ6_K});
   }
-  for (const Named& named : kPeculiar) add(named, named.options.family);
+  add(kOfEveryFamily[0], "llama",
+      {DType::kF16, DType::kBF16, DType::kQ4_0, DType::kQ5_0, DType::kQ5_1});
+  for (const Named& named : kPeculiar) add(named, named.options.family, narrow);
   return all;
 }
 
@@ -81,42 +86,13 @@ int Write(const std::string& folder) {
   return 0;
 }
 
-int Run(const std::string& path, const std::vector<TokenId>& tokens) {
-  auto file = File::Open(path);
-  if (!file.ok()) {
-    std::cerr << file.status() << '\n';
-    return 1;
-  }
-  const auto model = Model::Load(*std::move(file), {.page_size = 16, .kv_memory = 16 << 20});
-  if (!model.ok()) {
-    std::cerr << model.status() << '\n';
-    return 1;
-  }
-  std::vector<PageId> pages(tokens.size() / 16 + 1);
-  std::iota(pages.begin(), pages.end(), 0);
-  Batch batch;
-  batch.sequences.push_back({.tokens = tokens, .pages = pages, .logits = Logits::kReturnAll});
-  StepResult result;
-  if (const absl::Status status = (*model)->Forward(batch, result); !status.ok()) {
-    std::cerr << status << '\n';
-    return 1;
-  }
-  const std::vector<float>& logits = result.sequences[0].logits;
-  return std::fwrite(logits.data(), sizeof(float), logits.size(), stdout) == logits.size() ? 0 : 1;
-}
-
 int Main(const std::vector<std::string>& arguments) {
   if (arguments == std::vector<std::string>{"names"}) {
     for (const auto& [name, options] : All()) std::cout << name << '\n';
     return 0;
   }
   if (arguments.size() == 2 && arguments[0] == "write") return Write(arguments[1]);
-  if (arguments.size() > 2 && arguments[0] == "run") {
-    std::vector<TokenId> tokens;
-    for (std::size_t i = 2; i < arguments.size(); ++i) tokens.push_back(std::stoi(arguments[i]));
-    return Run(arguments[1], tokens);
-  }
-  std::cerr << "usage: tiny_models names | write FOLDER | run FILE ID...\n";
+  std::cerr << "usage: tiny_models names | write FOLDER\n";
   return 2;
 }
 
