@@ -1,6 +1,7 @@
 #include "scheduler/inbox.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/check.h"
@@ -14,12 +15,18 @@ constexpr std::chrono::nanoseconds kMaxPatience = std::chrono::hours(1);
 }  // namespace
 
 Inbox::Submitted Inbox::Submit(Request request) {
+  std::vector<Request> one;
+  one.push_back(std::move(request));
+  return Submit(std::move(one));
+}
+
+Inbox::Submitted Inbox::Submit(std::vector<Request> requests) {
   {
     const std::lock_guard lock(mutex_);
     if (closed_) return Submitted::kClosed;
-    if (waiting_ >= max_queue_) return Submitted::kFull;
-    mail_.requests.push_back(std::move(request));
-    ++waiting_;
+    if (requests.size() > max_queue_ - waiting_) return Submitted::kFull;
+    waiting_ += requests.size();
+    std::move(requests.begin(), requests.end(), std::back_inserter(mail_.requests));
   }
   arrived_.notify_one();
   return Submitted::kTaken;

@@ -22,6 +22,8 @@ class Inbox {
 
   enum class Submitted : std::uint8_t { kTaken, kFull, kClosed };
   Submitted Submit(Request request);
+  // All of them or none, in this order.
+  Submitted Submit(std::vector<Request> requests);
   // The request was taken before. Cancelling one that is gone is harmless.
   void Cancel(const Cancellation& cancellation);
   // No more requests are taken; the engine is woken.
@@ -40,6 +42,7 @@ class Inbox {
 
   // Requests taken and not yet Left.
   std::size_t waiting() const;
+  std::size_t max_queue() const { return max_queue_; }
   bool closed() const;
 
  private:

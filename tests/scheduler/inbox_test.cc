@@ -51,6 +51,26 @@ TEST(Inbox, GivesEverythingOnce) {
   EXPECT_TRUE(mail.cancellations.empty());
 }
 
+TEST(Inbox, TakesAllOfSeveralOrNone) {
+  Inbox inbox(3);
+  const auto several = [](std::uint64_t first, std::uint64_t count) {
+    std::vector<Request> requests;
+    for (std::uint64_t i = 0; i < count; ++i) requests.push_back(Numbered(first + i));
+    return requests;
+  };
+  EXPECT_EQ(inbox.max_queue(), 3u);
+  EXPECT_EQ(inbox.Submit(several(1, 4)), Inbox::Submitted::kFull);
+  EXPECT_EQ(inbox.waiting(), 0u);
+  EXPECT_EQ(inbox.Submit(several(1, 2)), Inbox::Submitted::kTaken);
+  EXPECT_EQ(inbox.Submit(several(3, 2)), Inbox::Submitted::kFull);
+  EXPECT_EQ(inbox.waiting(), 2u);
+  EXPECT_EQ(inbox.Submit(several(3, 1)), Inbox::Submitted::kTaken);
+  const Inbox::Mail mail = inbox.Drain(nanoseconds(0));
+  ASSERT_EQ(mail.requests.size(), 3u);
+  EXPECT_EQ(mail.requests[1].id, RequestId{2});
+  EXPECT_EQ(mail.requests[2].id, RequestId{3});
+}
+
 TEST(Inbox, TakesUpToItsBoundAndNotOneMore) {
   Inbox inbox(3);
   EXPECT_EQ(inbox.Submit(Numbered(1)), Inbox::Submitted::kTaken);
