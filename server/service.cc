@@ -53,8 +53,8 @@ std::int64_t Service::NowUnix() const {
   return started_unix_ + static_cast<std::int64_t>(Seconds(clock_.Now() - started_));
 }
 
-std::string Service::WireId(RequestId id) const {
-  return absl::StrFormat("chatcmpl-%016x%08x", process_tag_, static_cast<std::uint64_t>(id));
+std::string Service::WireId(std::string_view kind, RequestId id) const {
+  return absl::StrFormat("%s-%016x%08x", kind, process_tag_, static_cast<std::uint64_t>(id));
 }
 
 std::uint64_t Service::RandomSeed() { return Random64(); }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/clock.h"
 #include "base/ids.h"
@@ -30,8 +31,9 @@ struct ServedModel {
   radix::Options cache;
   scheduler::Options scheduling;
   scheduler::Inbox* inbox = nullptr;  // the engine's
-  // Tokens that may wait for a client that does not read its stream (the default: some 5 MiB); with
-  // more it is ended. An answer that is sent at once has room for all of its tokens.
+  // Tokens that may wait for a client that does not read its stream (the default: some 10 MiB, or
+  // 25 with 20 alternatives each), shared by its choices; with more it is ended. An answer that is
+  // sent at once has room for all of its tokens.
   std::int64_t unread_tokens = 1 << 16;
 };
 
@@ -57,8 +59,8 @@ class Service {
   std::int64_t NowUnix() const;
 
   RequestId NextRequestId() { return RequestId{next_request_.fetch_add(1)}; }
-  // The id that clients and logs see: never the same in two processes.
-  std::string WireId(RequestId id) const;
+  // The id that clients and logs see, such as "chatcmpl-...": never the same in two processes.
+  std::string WireId(std::string_view kind, RequestId id) const;
   // For requests that name none.
   std::uint64_t RandomSeed();
 

@@ -1,27 +1,65 @@
 #include "server/openai/answer.h"
 
-#include <string_view>
 #include <utility>
+
+#include "server/openai/characters.h"
 
 namespace banyan::server::openai {
 
-std::string Answer::Push(TokenId token) {
-  if (stopped_) return "";
+Answer::Answer(const text::Codec& codec, Options options)
+    : options_(std::move(options)), detokenizer_(codec), stops_(options_.stops) {}
+
+Delta Answer::Push(ScoredToken token) {
+  if (stopped_) return {};
   ++tokens_;
-  return Match(detokenizer_.Push(token));
+  if (options_.entries) {
+    waiting_.push_back({.entry = {.token = token.token,
+                                  .log_probability = token.log_probability,
+                                  .top = std::move(token.top),
+                                  .offset = options_.offset + characters_},
+                        .start = detokenized_});
+  }
+  return Tell(Search(detokenizer_.Push(token.token)));
 }
 
-std::string Answer::Finish() {
-  if (stopped_) return "";
-  std::string text = Match(detokenizer_.Finish());
-  if (!stopped_) text += stops_.Finish();
-  return text;
+Delta Answer::Finish() {
+  std::string text;
+  if (!stopped_) text = Search(detokenizer_.Finish());
+  if (!stopped_) {
+    std::string held = stops_.Finish();
+    told_ += held.size();
+    text += held;
+  }
+  Delta delta = Tell(std::move(text));
+  for (Waiting& one : waiting_) delta.entries.push_back(std::move(one.entry));
+  waiting_.clear();
+  return delta;
 }
 
-std::string Answer::Match(std::string_view text) {
-  text::StopMatcher::Output output = stops_.Push(text);
-  stopped_ = output.stopped;
-  return std::move(output.text);
+std::string Answer::Search(std::string_view text) {
+  detokenized_ += text.size();
+  characters_ += Characters(text);
+  std::string certain;
+  if (tokens_ <= options_.min_tokens) {
+    certain = text;
+  } else {
+    text::StopMatcher::Output output = stops_.Push(text);
+    stopped_ = output.stopped;
+    certain = std::move(output.text);
+  }
+  told_ += certain.size();
+  return certain;
+}
+
+Delta Answer::Tell(std::string text) {
+  Delta delta;
+  while (!waiting_.empty() && waiting_.front().start < told_) {
+    delta.entries.push_back(std::move(waiting_.front().entry));
+    waiting_.pop_front();
+  }
+  if (stopped_) waiting_.clear();
+  delta.text = std::move(text);
+  return delta;
 }
 
 }  // namespace banyan::server::openai

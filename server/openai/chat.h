@@ -8,8 +8,6 @@
 
 namespace banyan::server::openai {
 
-// Runs in the connection's coroutine. Whatever can be refused is refused before the first byte of a
-// stream; a stream begins with the first token.
 boost::asio::awaitable<void> Chat(Service& service, const http::Request& request,
                                   http::Responder& responder);
 

@@ -3,38 +3,24 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string>
 #include <string_view>
-#include <vector>
 
-#include <boost/json/array.hpp>
-#include <boost/json/object.hpp>
-
+#include "server/openai/generation.h"
 #include "server/openai/result.h"
+#include "text/codec.h"
 
 namespace banyan::server::openai {
 
 struct ChatRequest {
-  boost::json::array messages;             // at least one; {"role", "content"} both strings
-  std::optional<std::int64_t> max_tokens;  // >= 1
-  float temperature = 1.0F;                // 0..2
-  float top_p = 1.0F;                      // 0 < top_p <= 1
-  std::optional<std::uint64_t> seed;
-  std::vector<std::string> stop;  // as StopMatcher takes them
-  bool ignore_eos = false;
-  bool stream = false;
-  bool include_usage = false;  // with stream only
+  text::Conversation conversation;  // at least one message
+  text::AddedTokens added = text::AddedTokens::kAsModelAsks;
+  Generation generation;
 };
 
-// `model_name` is what the request's "model", where given, must be. The error is that of the first
-// fault found, with its field named.
-Result<ChatRequest> ParseChatRequest(std::string_view body, std::string_view model_name);
-
-// The member "messages" of `request`; also for /tokenize.
-Result<boost::json::array> ParseMessages(const boost::json::object& request);
-
-// 404 model_not_found.
-http::Error ModelNotFound(std::string_view asked, std::string_view served);
+// `model_name` is what the request's "model", where given, must be; token ids are below
+// `vocabulary_size`; `now` is for the template. The error is that of the first fault found, with
+// its field named.
+Result<ChatRequest> ParseChatRequest(std::string_view body, std::string_view model_name,
+                                     std::int32_t vocabulary_size, std::int64_t now);
 
 }  // namespace banyan::server::openai

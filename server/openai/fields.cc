@@ -86,14 +86,19 @@ std::optional<std::uint64_t> Fields::Bits(std::string_view name) {
   return std::nullopt;
 }
 
-std::optional<double> Fields::Number(std::string_view name) {
+std::optional<double> Fields::Number(std::string_view name, double low, double high) {
   const json::value* value = Any(name);
   if (value == nullptr) return std::nullopt;
-  if (value->is_double()) return value->get_double();
-  if (value->is_int64()) return static_cast<double>(value->get_int64());
-  if (value->is_uint64()) return static_cast<double>(value->get_uint64());
-  WrongType(name, "a number");
-  return std::nullopt;
+  if (!value->is_number()) {
+    WrongType(name, "a number");
+    return std::nullopt;
+  }
+  const auto number = value->to_number<double>();
+  if (number < low || number > high) {
+    Refuse(name, absl::StrCat("'", Param(name), "' must be between ", low, " and ", high, "."));
+    return std::nullopt;
+  }
+  return number;
 }
 
 std::optional<std::string_view> Fields::Text(std::string_view name) {

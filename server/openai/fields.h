@@ -26,7 +26,8 @@ class Fields {
   std::optional<std::int64_t> Integer(std::string_view name, std::int64_t low, std::int64_t high);
   // Any 64-bit integer, signed or not, as its bits.
   std::optional<std::uint64_t> Bits(std::string_view name);
-  std::optional<double> Number(std::string_view name);
+  // Numbers between the bounds, both included.
+  std::optional<double> Number(std::string_view name, double low, double high);
   std::optional<std::string_view> Text(std::string_view name);
   const boost::json::object* Object(std::string_view name);
   const boost::json::array* Array(std::string_view name);

@@ -3,10 +3,11 @@
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
+#include <string>
 #include <string_view>
 #include <utility>
 
-#include "server/openai/chat_request.h"
+#include "server/openai/body.h"
 #include "server/openai/reply.h"
 
 namespace banyan::server::openai {
@@ -16,8 +17,7 @@ namespace json = boost::json;
 
 constexpr std::string_view kPrefix = "/v1/models/";
 
-}  // namespace
-
+// One entry; the member "banyan" is ours.
 std::string ModelJson(const std::string& name, std::int64_t created, const ServedModel& model) {
   json::object banyan;
   banyan["architecture"] = model.facts.architecture;
@@ -42,32 +42,31 @@ std::string ModelJson(const std::string& name, std::int64_t created, const Serve
   return json::serialize(entry);
 }
 
-boost::asio::awaitable<void> ListModels(Service& service, const http::Request&,
+Result<std::string> ModelList(const Service& service, const ServedModel& model,
+                              const http::Request&) {
+  std::string list = R"({"object":"list","data":[)";
+  list += ModelJson(service.model_name(), service.started_unix(), model);
+  list += "]}";
+  return list;
+}
+
+Result<std::string> OneModel(const Service& service, const ServedModel& model,
+                             const http::Request& request) {
+  const std::string_view asked = std::string_view(request.path).substr(kPrefix.size());
+  if (asked != service.model_name()) return ModelNotFound(asked, service.model_name());
+  return ModelJson(service.model_name(), service.started_unix(), model);
+}
+
+}  // namespace
+
+boost::asio::awaitable<void> ListModels(Service& service, const http::Request& request,
                                         http::Responder& responder) {
-  const ServedModel* model = service.model();
-  if (model == nullptr) {
-    co_await Refuse(service, responder, NotReady(service.phase()));
-    co_return;
-  }
-  std::string body = R"({"object":"list","data":[)";
-  body += ModelJson(service.model_name(), service.started_unix(), *model);
-  body += "]}";
-  co_await Reply(responder, std::move(body));
+  return ReplyAtOnce(service, request, responder, ModelList);
 }
 
 boost::asio::awaitable<void> ShowModel(Service& service, const http::Request& request,
                                        http::Responder& responder) {
-  const ServedModel* model = service.model();
-  if (model == nullptr) {
-    co_await Refuse(service, responder, NotReady(service.phase()));
-    co_return;
-  }
-  const std::string_view asked = std::string_view(request.path).substr(kPrefix.size());
-  if (asked != service.model_name()) {
-    co_await Refuse(service, responder, ModelNotFound(asked, service.model_name()));
-    co_return;
-  }
-  co_await Reply(responder, ModelJson(service.model_name(), service.started_unix(), *model));
+  return ReplyAtOnce(service, request, responder, OneModel);
 }
 
 }  // namespace banyan::server::openai

@@ -13,7 +13,4 @@ boost::asio::awaitable<void> ListModels(Service& service, const http::Request& r
 boost::asio::awaitable<void> ShowModel(Service& service, const http::Request& request,
                                        http::Responder& responder);
 
-// One entry; the member "banyan" is ours.
-std::string ModelJson(const std::string& name, std::int64_t created, const ServedModel& model);
-
 }  // namespace banyan::server::openai

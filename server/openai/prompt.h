@@ -1,25 +1,37 @@
-// From a checked request to what the scheduler takes.
+// Text to token ids, with the errors that a client is told.
 #pragma once
 
-#include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
-#include "scheduler/inbox.h"
-#include "server/openai/chat_request.h"
+#include "absl/strings/string_view.h"
+#include "base/ids.h"
 #include "server/openai/result.h"
 #include "server/service.h"
 #include "text/codec.h"
 
 namespace banyan::server::openai {
 
-// The chat template over the conversation, encoded. 400 when the template does not allow them;
-// context_length_exceeded, before any work is done on them, when its messages have more bytes than
-// a context's tokens can stand for.
-Result<std::vector<TokenId>> EncodeChat(const ServedModel& model,
-                                        const text::Conversation& conversation);
+// The rooms below begin their messages in lower case and without a full stop.
+std::string Sentence(absl::string_view message);
 
-// All but its id and stream. 400 context_length_exceeded when it can never run.
-Result<scheduler::Request> MakeRequest(Service& service, const ServedModel& model,
-                                       const ChatRequest& chat);
+// 400 context_length_exceeded.
+http::Error TooLong(std::string_view field, std::string message);
+
+struct ChatPrompt {
+  std::vector<TokenId> tokens;  // at least one
+};
+
+// The chat template over the conversation, encoded. 400 with the template's own words when it
+// raises an exception; context_length_exceeded, before any work is done on them, when its messages
+// have more bytes than a context's tokens can stand for.
+Result<ChatPrompt> EncodeChat(const ServedModel& model, const text::Conversation& conversation,
+                              text::AddedTokens added);
+
+// A text by itself, which may come to no tokens. `field` gave it.
+Result<std::vector<TokenId>> EncodeText(const ServedModel& model, std::string_view text,
+                                        text::ControlTokens control, text::AddedTokens added,
+                                        std::string_view field);
 
 }  // namespace banyan::server::openai

@@ -32,4 +32,20 @@ boost::asio::awaitable<void> Reply(http::Responder& responder, std::string json)
   co_await responder.Send(std::move(response));
 }
 
+boost::asio::awaitable<void> ReplyAtOnce(
+    Service& service, const http::Request& request, http::Responder& responder,
+    Result<std::string> (*make)(const Service&, const ServedModel&, const http::Request&)) {
+  const ServedModel* model = service.model();
+  if (model == nullptr) {
+    co_await Refuse(service, responder, NotReady(service.phase()));
+    co_return;
+  }
+  Result<std::string> json = make(service, *model, request);
+  if (!json.ok()) {
+    co_await Refuse(service, responder, json.error());
+    co_return;
+  }
+  co_await Reply(responder, std::move(*json));
+}
+
 }  // namespace banyan::server::openai

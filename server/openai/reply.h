@@ -1,9 +1,12 @@
-// The ways in which handlers refuse.
+// The ways in which handlers answer at once, and refuse.
 #pragma once
+
+#include <string>
 
 #include <boost/asio/awaitable.hpp>
 
 #include "http/server.h"
+#include "server/openai/result.h"
 #include "server/service.h"
 
 namespace banyan::server::openai {
@@ -17,5 +20,12 @@ boost::asio::awaitable<void> Refuse(Service& service, http::Responder& responder
 
 // 200 with a JSON body.
 boost::asio::awaitable<void> Reply(http::Responder& responder, std::string json);
+
+// The same of what `make` says, once the model is loaded.
+boost::asio::awaitable<void> ReplyAtOnce(Service& service, const http::Request& request,
+                                         http::Responder& responder,
+                                         Result<std::string> (*make)(const Service& service,
+                                                                     const ServedModel& model,
+                                                                     const http::Request& request));
 
 }  // namespace banyan::server::openai

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "server/openai/chat.h"
+#include "server/openai/completions.h"
 #include "server/openai/models.h"
 #include "server/openai/reply.h"
 #include "server/openai/tokenize.h"
@@ -23,6 +24,10 @@ awaitable<void> Ready(Service& service, const http::Request&, http::Responder& r
   }
   // A probe that is told to wait is no error of the API, so it is not counted as one.
   co_await responder.SendError(NotReady(service.phase()));
+}
+
+awaitable<void> Version(Service&, const http::Request&, http::Responder& responder) {
+  co_await Reply(responder, R"({"version":")" BANYAN_VERSION R"("})");
 }
 
 awaitable<void> ShowMetrics(Service& service, const http::Request&, http::Responder& responder) {
@@ -46,9 +51,12 @@ struct Entry {
 
 constexpr Entry kEntries[] = {
     {"POST", "/v1/chat/completions", Chat},
+    {"POST", "/v1/completions", Completions},
     {"GET", "/v1/models", ListModels},
     {"GET", "/v1/models/*", ShowModel},
     {"POST", "/tokenize", Tokenize},
+    {"POST", "/detokenize", Detokenize},
+    {"GET", "/version", Version},
     {"GET", "/health", Health},
     {"GET", "/ready", Ready},
     {"GET", "/metrics", ShowMetrics},

@@ -2,7 +2,6 @@
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
-#include <boost/json/serialize.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,68 +9,140 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/openai/chat_request.h"
+#include "base/utf8.h"
+#include "server/openai/body.h"
+#include "server/openai/conversation.h"
 #include "server/openai/fields.h"
+#include "server/openai/json_text.h"
 #include "server/openai/prompt.h"
 #include "server/openai/reply.h"
-#include "server/openai/strict_json.h"
-#include "server/openai/unsupported.h"
+#include "server/openai/token_ids.h"
 
 namespace banyan::server::openai {
 namespace {
 
 namespace json = boost::json;
+using text::AddedTokens;
+using text::ControlTokens;
+using Tokens = std::vector<TokenId>;
 
-// Encoding runs on an I/O thread and takes longest for one run without a break, such as a megabyte
-// of one letter.
-constexpr std::size_t kMaxTokenizeBytes = 1 << 20;
+Result<Tokens> TokensOfChat(const Service& service, const ServedModel& model,
+                            const json::object& body, AddedTokens added) {
+  const Result<text::Conversation> conversation = ParseConversation(body, service.NowUnix());
+  if (!conversation.ok()) return conversation.error();
+  Result<ChatPrompt> prompt = EncodeChat(model, *conversation, added);
+  if (!prompt.ok()) return prompt.error();
+  return std::move(prompt->tokens);
+}
 
-Result<std::vector<TokenId>> TokensOf(std::string_view body, const Service& service,
-                                      const ServedModel& served) {
-  const Result<json::object> object = ParseObject(body);
-  if (!object.ok()) return object.error();
-  Fields fields(*object, "");
-  const std::optional<std::string_view> model = fields.Text("model");
-  if (model && *model != service.model_name()) return ModelNotFound(*model, service.model_name());
-  if (auto error = RefuseUnsupported(*object)) return *std::move(error);
-  std::optional<std::string_view> text = fields.Text("content");
-  if (!text) text = fields.Text("prompt");
-  if (fields.error()) return *fields.error();
-  if (!text && fields.Any("messages") != nullptr) {
-    Result<json::array> messages = ParseMessages(*object);
-    if (!messages.ok()) return messages.error();
-    return EncodeChat(served, {.messages = std::move(*messages)});
+Result<Tokens> TokensOfText(const ServedModel& model, const std::string& field,
+                            std::string_view text, ControlTokens control, AddedTokens added) {
+  if (text.size() > kMaxTokenizeBytes) {
+    return Invalid(field, absl::StrCat("The text has ", text.size(), " bytes; at most ",
+                                       kMaxTokenizeBytes, " are tokenized at once."));
   }
-  if (!text) return Invalid("content", "'content', 'prompt' or 'messages' is missing.");
-  if (text->size() > kMaxTokenizeBytes) {
-    return Invalid("content", absl::StrCat("The text has ", text->size(), " bytes; at most ",
-                                           kMaxTokenizeBytes, " are tokenized at once."));
-  }
-  absl::StatusOr<std::vector<TokenId>> tokens =
-      served.codec->Encode(*text, text::ControlTokens::kPlainText);
-  if (!tokens.ok()) return Invalid("content", std::string(tokens.status().message()));
+  absl::StatusOr<Tokens> tokens = model.codec->Encode(text, control, added);
+  if (!tokens.ok()) return Invalid(field, Sentence(tokens.status().message()));
   return *std::move(tokens);
+}
+
+// The one field that says what to encode.
+Result<std::string> SourceOf(const Fields& fields) {
+  std::string source;
+  for (const char* name : {"prompt", "content", "messages"}) {
+    if (fields.Any(name) == nullptr) continue;
+    if (!source.empty()) {
+      return Invalid(name,
+                     absl::StrCat("Only one of '", source, "' and '", name, "' can be given."));
+    }
+    source = name;
+  }
+  if (source.empty()) return Invalid("content", "'content', 'prompt' or 'messages' is missing.");
+  return source;
+}
+
+Result<Tokens> TokensOf(const Service& service, const ServedModel& model, const json::object& body,
+                        Fields& fields) {
+  const Result<std::string> source = SourceOf(fields);
+  if (!source.ok()) return source.error();
+  std::optional<bool> add = fields.Bool("add_special_tokens");
+  if (!add) add = fields.Bool("add_special");
+  const bool parse = fields.Bool("parse_special").value_or(*source == "prompt");
+  const bool chat = *source == "messages";
+  const std::string_view text =
+      chat ? std::string_view() : fields.Text(*source).value_or(std::string_view());
+  if (fields.error()) return *fields.error();
+  const AddedTokens added =
+      add.value_or(*source != "content") ? AddedTokens::kAsModelAsks : AddedTokens::kNone;
+  if (chat) return TokensOfChat(service, model, body, added);
+  return TokensOfText(model, *source, text,
+                      parse ? ControlTokens::kRecognize : ControlTokens::kPlainText, added);
+}
+
+// What the token stands for, or its spelling.
+std::string_view PieceOf(const text::Codec& codec, TokenId token) {
+  const std::string_view bytes = codec.TokenBytes(token);
+  return bytes.empty() ? codec.TokenPiece(token) : bytes;
+}
+
+std::string PieceJson(std::string_view piece) {
+  if (FirstInvalidUtf8(piece) == std::string_view::npos) return Quoted(piece);
+  std::string bytes;
+  for (const char byte : piece) AppendItem(bytes, absl::StrCat(static_cast<unsigned char>(byte)));
+  return absl::StrCat("[", bytes, "]");
+}
+
+Result<std::string> TokenizeBody(const Service& service, const ServedModel& model,
+                                 const http::Request& request) {
+  const Result<json::object> body = ParseBody(request.body, service.model_name(), Route::kTokenize);
+  if (!body.ok()) return body.error();
+  Fields fields(*body, "");
+  const bool with_pieces = fields.Bool("with_pieces").value_or(false);
+  const bool with_strings = fields.Bool("return_token_strs").value_or(false);
+  if (fields.error()) return *fields.error();
+  const Result<Tokens> tokens = TokensOf(service, model, *body, fields);
+  if (!tokens.ok()) return tokens.error();
+
+  std::string ids;
+  std::string strings;
+  for (const TokenId token : *tokens) {
+    const std::string_view piece = PieceOf(*model.codec, token);
+    const std::string id = absl::StrCat(token);
+    AppendItem(
+        ids, with_pieces ? absl::StrCat("{\"id\":", id, ",\"piece\":", PieceJson(piece), "}") : id);
+    if (with_strings) AppendItem(strings, Quoted(ToValidUtf8(piece)));
+  }
+  std::string answer = absl::StrCat("{\"tokens\":[", ids, "],\"count\":", tokens->size(),
+                                    ",\"max_model_len\":", model.scheduling.context_length);
+  if (with_strings) absl::StrAppend(&answer, ",\"token_strs\":[", strings, "]");
+  return answer + "}";
+}
+
+Result<std::string> DetokenizeBody(const Service& service, const ServedModel& model,
+                                   const http::Request& request) {
+  const Result<json::object> body =
+      ParseBody(request.body, service.model_name(), Route::kDetokenize);
+  if (!body.ok()) return body.error();
+  Fields fields(*body, "");
+  const json::array* list = fields.Array("tokens");
+  if (fields.error()) return *fields.error();
+  if (list == nullptr) return Invalid("tokens", "'tokens' is missing.");
+  const Result<Tokens> tokens = ParseTokenIds(*list, "tokens", model.codec->vocabulary_size());
+  if (!tokens.ok()) return tokens.error();
+  const std::string text = Quoted(ToValidUtf8(model.codec->Decode(*tokens)));
+  return absl::StrCat("{\"prompt\":", text, ",\"content\":", text, "}");
 }
 
 }  // namespace
 
 boost::asio::awaitable<void> Tokenize(Service& service, const http::Request& request,
                                       http::Responder& responder) {
-  const ServedModel* model = service.model();
-  if (model == nullptr) {
-    co_await Refuse(service, responder, NotReady(service.phase()));
-    co_return;
-  }
-  const Result<std::vector<TokenId>> tokens = TokensOf(request.body, service, *model);
-  if (!tokens.ok()) {
-    co_await Refuse(service, responder, tokens.error());
-    co_return;
-  }
-  json::object out;
-  out["tokens"] = json::array(tokens->begin(), tokens->end());
-  out["count"] = tokens->size();
-  out["max_model_len"] = model->scheduling.context_length;
-  co_await Reply(responder, json::serialize(out));
+  return ReplyAtOnce(service, request, responder, TokenizeBody);
+}
+
+boost::asio::awaitable<void> Detokenize(Service& service, const http::Request& request,
+                                        http::Responder& responder) {
+  return ReplyAtOnce(service, request, responder, DetokenizeBody);
 }
 
 }  // namespace banyan::server::openai

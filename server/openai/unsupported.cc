@@ -21,39 +21,31 @@ struct Field {
 constexpr Field kRequestFields[] = {
     // OpenAI
     {"audio", "[]"},
-    {"frequency_penalty", "[0]"},
     {"function_call", R"(["none"])"},
     {"functions", "[[]]"},
-    {"logit_bias", "[{}]"},
-    {"logprobs", "[false]"},
     {"modalities", R"([["text"]])"},
     {"n", "[1]"},
     {"prediction", "[]"},
-    {"presence_penalty", "[0]"},
     {"reasoning_effort", R"(["none"])"},
     {"response_format", R"([{"type":"text"}])"},
     {"service_tier", R"(["auto","default"])"},
     {"store", "[false]"},
-    {"tool_choice", R"(["none"])"},
-    {"tools", "[[]]"},
-    {"top_logprobs", "[0]"},
     {"verbosity", R"(["medium"])"},
     {"web_search_options", "[]"},
     // vLLM and others
-    {"add_generation_prompt", "[true]"},
-    {"add_special_tokens", "[false,true]"},  // tokenizers that add some are refused at start
     {"allowed_token_ids", "[]"},
     {"bad_words", "[[]]"},
     {"best_of", "[1]"},
     {"cache_salt", "[]"},
     {"chat_template", "[]"},
-    {"chat_template_kwargs", "[{}]"},
     {"continue_final_message", "[false]"},
     {"detokenize", "[true]"},
     {"documents", "[[]]"},
     {"dry_multiplier", "[0]"},
+    {"dynatemp_range", "[0]"},
     {"ebnf", "[]"},
-    {"echo", "[false]"},
+    {"epsilon_cutoff", "[0]"},
+    {"eta_cutoff", "[0]"},
     {"grammar", R"([""])"},
     {"guided_*", "[]"},
     {"include_stop_str_in_output", "[false]"},
@@ -63,34 +55,50 @@ constexpr Field kRequestFields[] = {
     {"length_penalty", "[1]"},
     {"logits_processors", "[[]]"},
     {"lora", "[[]]"},
-    {"min_p", "[0]"},
-    {"min_tokens", "[0]"},
     {"mirostat", "[0]"},
+    {"mirostat_mode", "[0]"},
     {"n_predict", "[-1]"},
+    {"n_probs", "[0]"},
+    {"no_repeat_ngram_size", "[0]"},
+    {"penalty_alpha", "[0]"},
     {"priority", "[0]"},
-    {"regex", "[]"},
     {"prompt_logprobs", "[false,0]"},
-    {"repeat_penalty", "[1]"},
-    {"repetition_penalty", "[1]"},
+    {"regex", "[]"},
+    {"repeat_last_n", "[-1]"},
     {"return_token_ids", "[false]"},
     {"return_tokens_as_token_ids", "[false]"},
     {"samplers", "[[]]"},
     {"skip_special_tokens", "[true]"},
+    {"smoothing_factor", "[0]"},
     {"spaces_between_special_tokens", "[true]"},
-    {"stop_token_ids", "[[]]"},
     {"structural_tag", "[]"},
     {"structured_outputs", "[]"},
+    {"suffix", R"([""])"},
     {"tfs_z", "[1]"},
-    {"top_k", "[0,-1]"},
+    {"top_a", "[0]"},
+    {"top_n_sigma", "[-1,0]"},
     {"truncate_prompt_tokens", "[]"},
     {"typical_p", "[1]"},
     {"use_beam_search", "[false]"},
     {"xtc_probability", "[0]"},
 };
 
+// Of one route, where another does them.
+constexpr Field kChatFields[] = {
+    {"echo", "[false]"},
+};
+constexpr Field kCompletionFields[] = {
+    {"chat_template_kwargs", "[{}]"},
+    {"tool_choice", R"(["none"])"},
+    {"tools", "[[]]"},
+    {"top_logprobs", "[0]"},
+};
+
 constexpr Field kMessageFields[] = {
-    {"audio", "[]"},        {"function_call", "[]"}, {"prefix", "[false]"},
-    {"refusal", R"([""])"}, {"tool_call_id", "[]"},  {"tool_calls", "[[]]"},
+    {"audio", "[]"},
+    {"function_call", "[]"},
+    {"prefix", "[false]"},
+    {"refusal", R"([""])"},
 };
 
 bool Matches(std::string_view pattern, std::string_view name) {
@@ -129,7 +137,11 @@ std::optional<http::Error> Refuse(const json::object& object, std::span<const Fi
 
 }  // namespace
 
-std::optional<http::Error> RefuseUnsupported(const json::object& request) {
+std::optional<http::Error> RefuseUnsupported(const json::object& request, Route route) {
+  std::span<const Field> of_route;
+  if (route == Route::kChat) of_route = kChatFields;
+  if (route == Route::kCompletions) of_route = kCompletionFields;
+  if (auto error = Refuse(request, of_route, "")) return error;
   return Refuse(request, kRequestFields, "");
 }
 

@@ -1,96 +1,174 @@
 #include "server/openai/wire.h"
 
-#include <boost/json/array.hpp>
-#include <boost/json/object.hpp>
-#include <boost/json/serialize.hpp>
 #include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/openai/json_text.h"
+#include "server/openai/logprobs.h"
 
 namespace banyan::server::openai {
 namespace {
 
-namespace json = boost::json;
+using Logprobs = FormatOptions::Logprobs;
+using LogprobsJson = std::string (*)(const text::Codec&, std::span<const Entry>);
 
-json::string Text(std::string_view text) { return json::string(text.data(), text.size()); }
+constexpr std::string_view kNull = "null";
 
-json::object Head(const AnswerHead& head, const char* object) {
-  json::object out;
-  out["id"] = Text(head.id);
-  out["object"] = object;
-  out["created"] = head.created;
-  out["model"] = Text(head.model);
-  return out;
+std::string UsageJson(const TotalUsage& usage) {
+  std::string json = absl::StrCat(
+      "{\"prompt_tokens\":", usage.prompt_tokens, ",\"completion_tokens\":", usage.output_tokens,
+      ",\"total_tokens\":", usage.prompt_tokens + usage.output_tokens,
+      ",\"prompt_tokens_details\":{\"cached_tokens\":", usage.cached_tokens, "}");
+  if (usage.reasoning_tokens) {
+    absl::StrAppend(&json, ",\"completion_tokens_details\":{\"reasoning_tokens\":",
+                    *usage.reasoning_tokens, "}");
+  }
+  return json + "}";
 }
 
-json::object UsageJson(const scheduler::Usage& usage) {
-  json::object details;
-  details["cached_tokens"] = usage.cached_tokens;
-  json::object out;
-  out["prompt_tokens"] = usage.prompt_tokens;
-  out["completion_tokens"] = usage.output_tokens;
-  out["total_tokens"] = usage.prompt_tokens + usage.output_tokens;
-  out["prompt_tokens_details"] = std::move(details);
-  return out;
+// One choice: `content` is the member that holds its text.
+std::string Choice(std::size_t index, std::string_view content, std::string_view logprobs,
+                   std::string_view finish_reason) {
+  std::string json = absl::StrCat("{\"index\":", index, ",");
+  json += content;
+  json += ",\"logprobs\":";
+  json += logprobs;
+  json += ",\"finish_reason\":";
+  json += finish_reason.empty() ? std::string(kNull) : Quoted(finish_reason);
+  json += '}';
+  return json;
 }
 
-std::string ChunkJson(const AnswerHead& head, UsageChunk usage, json::object delta,
-                      json::value finish_reason) {
-  json::object choice;
-  choice["index"] = 0;
-  choice["delta"] = std::move(delta);
-  choice["logprobs"] = nullptr;
-  choice["finish_reason"] = std::move(finish_reason);
-  json::array choices;
-  choices.push_back(std::move(choice));
-  json::object out = Head(head, "chat.completion.chunk");
-  out["choices"] = std::move(choices);
-  if (usage == UsageChunk::kLast) out["usage"] = nullptr;
-  return json::serialize(out);
-}
+// What both formats share: heads, log-probabilities, usage.
+class TextFormat : public Format {
+ public:
+  TextFormat(AnswerHead head, const text::Codec& codec, const FormatOptions& options,
+             LogprobsJson logprobs, std::string_view object, std::string_view chunk_object)
+      : head_(std::move(head)),
+        codec_(codec),
+        options_(options),
+        logprobs_(logprobs),
+        object_(object),
+        chunk_object_(chunk_object) {}
+
+  std::optional<std::string> Usage(const TotalUsage& usage) const override {
+    if (options_.usage == UsageChunk::kNone) return std::nullopt;
+    return Framed(chunk_object_, "", UsageJson(usage));
+  }
+
+ protected:
+  std::string Answer(std::string_view choices, const TotalUsage& usage) const {
+    return Framed(object_, choices, UsageJson(usage));
+  }
+  std::string Event(std::string_view choice) const {
+    return Framed(chunk_object_, choice, options_.usage == UsageChunk::kLast ? kNull : "");
+  }
+  std::string LogprobsOf(std::span<const Entry> entries) const {
+    return options_.logprobs == Logprobs::kWanted ? logprobs_(codec_, entries) : std::string(kNull);
+  }
+  // Of an event: nothing is said where there is nothing to say.
+  std::string EventLogprobs(std::span<const Entry> entries) const {
+    return entries.empty() ? std::string(kNull) : LogprobsOf(entries);
+  }
+
+ private:
+  std::string Framed(std::string_view object, std::string_view choices,
+                     std::string_view usage) const {
+    std::string json = absl::StrCat("{\"id\":", Quoted(head_.id), ",\"object\":", Quoted(object),
+                                    ",\"created\":", head_.created,
+                                    ",\"model\":", Quoted(head_.model), ",\"choices\":[");
+    json += choices;
+    json += ']';
+    if (!usage.empty()) {
+      json += ",\"usage\":";
+      json += usage;
+    }
+    json += '}';
+    return json;
+  }
+
+  const AnswerHead head_;
+  const text::Codec& codec_;
+  const FormatOptions options_;
+  const LogprobsJson logprobs_;
+  const std::string_view object_;
+  const std::string_view chunk_object_;
+};
+
+class Chat final : public TextFormat {
+ public:
+  Chat(AnswerHead head, const text::Codec& codec, const FormatOptions& options)
+      : TextFormat(std::move(head), codec, options, ChatLogprobs, "chat.completion",
+                   "chat.completion.chunk") {}
+
+  std::string Whole(std::span<const Outcome> choices, const TotalUsage& usage) const override {
+    const Outcome& choice = choices.front();
+    std::string message = R"("message":{"role":"assistant","content":)";
+    message += Quoted(choice.all.text);
+    if (!choice.all.reasoning.empty()) {
+      message += ",\"reasoning_content\":";
+      message += Quoted(choice.all.reasoning);
+    }
+    message += ",\"refusal\":null}";
+    return Answer(Choice(0, message, LogprobsOf(choice.all.entries), choice.finish_reason), usage);
+  }
+
+  std::optional<std::string> Opening() const override {
+    return Event(Choice(0, R"("delta":{"role":"assistant","content":""})", kNull, ""));
+  }
+  std::string Chunk(std::size_t choice, const Delta& delta) const override {
+    std::string members;
+    if (!delta.reasoning.empty()) {
+      AppendItem(members, "\"reasoning_content\":" + Quoted(delta.reasoning));
+    }
+    if (!delta.text.empty() || members.empty()) {
+      AppendItem(members, "\"content\":" + Quoted(delta.text));
+    }
+    return Event(Choice(choice, absl::StrCat("\"delta\":{", members, "}"),
+                        EventLogprobs(delta.entries), ""));
+  }
+  std::string Finish(std::size_t choice, std::string_view finish_reason) const override {
+    return Event(Choice(choice, "\"delta\":{}", kNull, finish_reason));
+  }
+};
+
+class Completion final : public TextFormat {
+ public:
+  Completion(AnswerHead head, const text::Codec& codec, const FormatOptions& options)
+      : TextFormat(std::move(head), codec, options, CompletionLogprobs, "text_completion",
+                   "text_completion") {}
+
+  std::string Whole(std::span<const Outcome> choices, const TotalUsage& usage) const override {
+    std::string list;
+    for (std::size_t i = 0; i < choices.size(); ++i) {
+      AppendItem(list, Choice(i, TextOf(choices[i].all.text), LogprobsOf(choices[i].all.entries),
+                              choices[i].finish_reason));
+    }
+    return Answer(list, usage);
+  }
+
+  std::optional<std::string> Opening() const override { return std::nullopt; }
+  std::string Chunk(std::size_t choice, const Delta& delta) const override {
+    return Event(Choice(choice, TextOf(delta.text), EventLogprobs(delta.entries), ""));
+  }
+  std::string Finish(std::size_t choice, std::string_view finish_reason) const override {
+    return Event(Choice(choice, TextOf(""), kNull, finish_reason));
+  }
+
+ private:
+  static std::string TextOf(std::string_view text) { return "\"text\":" + Quoted(text); }
+};
 
 }  // namespace
 
-std::string CompletionJson(const AnswerHead& head, std::string_view text,
-                           std::string_view finish_reason, const scheduler::Usage& usage) {
-  json::object message;
-  message["role"] = "assistant";
-  message["content"] = Text(text);
-  message["refusal"] = nullptr;
-  json::object choice;
-  choice["index"] = 0;
-  choice["message"] = std::move(message);
-  choice["logprobs"] = nullptr;
-  choice["finish_reason"] = Text(finish_reason);
-  json::array choices;
-  choices.push_back(std::move(choice));
-  json::object out = Head(head, "chat.completion");
-  out["choices"] = std::move(choices);
-  out["usage"] = UsageJson(usage);
-  return json::serialize(out);
+std::unique_ptr<const Format> ChatFormat(AnswerHead head, const text::Codec& codec,
+                                         const FormatOptions& options) {
+  return std::make_unique<const Chat>(std::move(head), codec, options);
 }
 
-std::string RoleChunkJson(const AnswerHead& head, UsageChunk usage) {
-  json::object delta;
-  delta["role"] = "assistant";
-  delta["content"] = "";
-  return ChunkJson(head, usage, std::move(delta), nullptr);
-}
-
-std::string TextChunkJson(const AnswerHead& head, UsageChunk usage, std::string_view text) {
-  json::object delta;
-  delta["content"] = Text(text);
-  return ChunkJson(head, usage, std::move(delta), nullptr);
-}
-
-std::string FinishChunkJson(const AnswerHead& head, UsageChunk usage,
-                            std::string_view finish_reason) {
-  return ChunkJson(head, usage, json::object(), Text(finish_reason));
-}
-
-std::string UsageChunkJson(const AnswerHead& head, const scheduler::Usage& usage) {
-  json::object out = Head(head, "chat.completion.chunk");
-  out["choices"] = json::array();
-  out["usage"] = UsageJson(usage);
-  return json::serialize(out);
+std::unique_ptr<const Format> CompletionFormat(AnswerHead head, const text::Codec& codec,
+                                               const FormatOptions& options) {
+  return std::make_unique<const Completion>(std::move(head), codec, options);
 }
 
 }  // namespace banyan::server::openai

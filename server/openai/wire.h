@@ -1,33 +1,26 @@
-// The JSON that answers are made of.
-// https://platform.openai.com/docs/api-reference/chat/object and .../chat/streaming
+// The formats of the two routes that answer with text.
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <string_view>
+#include <memory>
 
-#include "scheduler/token_stream.h"
+#include "server/openai/format.h"
+#include "text/codec.h"
 
 namespace banyan::server::openai {
 
-// What all chunks of one answer have in common.
-struct AnswerHead {
-  std::string id;
-  std::int64_t created = 0;  // seconds since 1970
-  std::string model;
+struct FormatOptions {
+  UsageChunk usage = UsageChunk::kNone;
+  enum class Logprobs : std::uint8_t { kNone, kWanted } logprobs = Logprobs::kNone;
 };
 
-enum class UsageChunk : std::uint8_t { kNone, kLast };  // kLast: the others say "usage":null
+// https://platform.openai.com/docs/api-reference/chat/object and .../chat/streaming; reasoning is
+// "reasoning_content" of the message or delta. One choice. `codec` outlives the format.
+std::unique_ptr<const Format> ChatFormat(AnswerHead head, const text::Codec& codec,
+                                         const FormatOptions& options);
 
-std::string CompletionJson(const AnswerHead& head, std::string_view text,
-                           std::string_view finish_reason, const scheduler::Usage& usage);
-
-std::string RoleChunkJson(const AnswerHead& head, UsageChunk usage);
-std::string TextChunkJson(const AnswerHead& head, UsageChunk usage, std::string_view text);
-std::string FinishChunkJson(const AnswerHead& head, UsageChunk usage,
-                            std::string_view finish_reason);
-std::string UsageChunkJson(const AnswerHead& head, const scheduler::Usage& usage);
-
-inline constexpr std::string_view kDone = "[DONE]";
+// https://platform.openai.com/docs/api-reference/completions/object. `codec` outlives the format.
+std::unique_ptr<const Format> CompletionFormat(AnswerHead head, const text::Codec& codec,
+                                               const FormatOptions& options);
 
 }  // namespace banyan::server::openai

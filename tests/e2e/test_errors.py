@@ -30,9 +30,13 @@ def small():
 @pytest.mark.parametrize("body,param", [
     ({"messages": []}, "messages"),
     ({"messages": [*HELLO, {"role": "user", "content": 7}]}, "messages[1].content"),
-    ({"messages": [{"role": "pope", "content": ""}]}, "messages[0].role"),
+    ({"messages": [{"role": "user"}]}, "messages[0].content"),
     ({"messages": HELLO, "temperature": 3}, "temperature"),
-    ({"messages": HELLO, "max_tokens": 0}, "max_tokens"),
+    ({"messages": HELLO, "max_tokens": -1}, "max_tokens"),
+    ({"messages": HELLO, "max_completion_tokens": -1}, "max_completion_tokens"),
+    ({"messages": HELLO, "max_tokens": 1, "min_tokens": 2}, "min_tokens"),
+    ({"messages": HELLO, "top_logprobs": 1}, "top_logprobs"),
+    ({"messages": HELLO, "logit_bias": {"hello": 1}}, "logit_bias"),
     ({"messages": HELLO, "stop": ["a"] * 17}, "stop"),
     ({"messages": HELLO, "tools": [{"type": "function"}]}, "tools"),
     ({"messages": HELLO, "n": 2}, "n"),
@@ -45,7 +49,7 @@ def test_bad_values_name_their_field(null, body, param, stream):
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"nonsense", b'{"messages":[],"messages":[]}',
                                   b'{"messages":"\xff"}', b"[" * 100_000])
-@pytest.mark.parametrize("path", ["/v1/chat/completions", "/tokenize"])
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/completions", "/tokenize", "/detokenize"])
 def test_malformed_json(null, path, body):
     answer = requests.post(null.url + path, data=body, headers={"Content-Type": "application/json"},
                            timeout=banyan.PATIENCE)
@@ -105,8 +109,9 @@ def test_the_context_bounds_prompt_and_max_tokens(null, stream):
     context = null.get("/v1/models").json()["data"][0]["max_model_len"]
     prompt = null.chat("Hi", max_tokens=1).prompt
     body = {"messages": HELLO, "stream": stream, "stop": ["a", "e", "i", "o", "u"]}
-    over = null.post("/v1/chat/completions", {**body, "max_tokens": context - prompt + 1})
-    expect(over, 400, "context_length_exceeded", "messages")
+    for field in "max_tokens", "max_completion_tokens":
+        over = null.post("/v1/chat/completions", {**body, field: context - prompt + 1})
+        expect(over, 400, "context_length_exceeded", field)
     at = null.post("/v1/chat/completions", {**body, "max_tokens": context - prompt})
     assert at.status_code == 200
 

@@ -3,99 +3,151 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <boost/json/serialize.hpp>
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "server/openai/strict_json.h"
+#include "server/openai/conversation.h"
 
 namespace banyan::server::openai {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr const char* kHello = R"("messages":[{"role":"user","content":"Hi"}])";
+constexpr std::int64_t kNow = 1'700'000'000;
 
 // A request that is good but for `members`.
 std::string With(const std::string& members) {
   return absl::StrCat("{", kHello, members.empty() ? "" : ",", members, "}");
 }
 
+Result<ChatRequest> Parse(const std::string& body) {
+  return ParseChatRequest(body, "smol", /*vocabulary_size=*/1000, kNow);
+}
+
 ChatRequest Accepted(const std::string& body) {
-  Result<ChatRequest> request = ParseChatRequest(body, "smol");
-  if (!request.ok()) {
-    ADD_FAILURE() << body << ": " << request.error().message;
-    return {};
-  }
-  return *request;
+  Result<ChatRequest> request = Parse(body);
+  if (request.ok()) return *request;
+  ADD_FAILURE() << body << ": " << request.error().message;
+  return {};
 }
 
 http::Error Refused(const std::string& body) {
-  Result<ChatRequest> request = ParseChatRequest(body, "smol");
+  Result<ChatRequest> request = Parse(body);
   if (!request.ok()) return request.error();
   ADD_FAILURE() << "accepted: " << body;
   return {};
 }
 
-TEST(ChatRequest, DefaultsAreThoseOfTheApi) {
-  const ChatRequest request = Accepted(With(""));
-  ASSERT_EQ(request.messages.size(), 1U);
-  EXPECT_EQ(request.messages[0].at("role"), "user");
-  EXPECT_EQ(request.messages[0].at("content"), "Hi");
-  EXPECT_EQ(request.temperature, 1.0F);
-  EXPECT_EQ(request.top_p, 1.0F);
-  EXPECT_FALSE(request.max_tokens || request.seed);
-  EXPECT_FALSE(request.stream || request.include_usage || request.ignore_eos);
-  EXPECT_TRUE(request.stop.empty());
+// The messages as the template sees them.
+std::string Messages(const std::string& list) {
+  return boost::json::serialize(
+      Accepted(absl::StrCat(R"({"messages":[)", list, "]}")).conversation.messages);
 }
 
-TEST(ChatRequest, EveryFieldIsRead) {
-  const ChatRequest request = Accepted(With(
-      R"("model":"smol","max_tokens":7,"temperature":0.5,"top_p":0.25,"seed":-1,"stop":["a","b"],)"
-      R"("ignore_eos":true,"stream":true,"stream_options":{"include_usage":true},"n":1,)"
-      R"("user":"u","metadata":{"k":"v"},"a_field_nobody_knows":{"deep":[1]})"));
-  EXPECT_EQ(request.max_tokens, 7);
-  EXPECT_EQ(request.temperature, 0.5F);
-  EXPECT_EQ(request.top_p, 0.25F);
-  EXPECT_EQ(request.seed, ~std::uint64_t{0});
-  EXPECT_THAT(request.stop, ElementsAre("a", "b"));
-  EXPECT_TRUE(request.ignore_eos && request.stream && request.include_usage);
+TEST(ChatRequest, AConversationIsItsMessages) {
+  const ChatRequest request = Accepted(With(""));
+  EXPECT_EQ(boost::json::serialize(request.conversation.messages),
+            R"([{"role":"user","content":"Hi"}])");
+  EXPECT_TRUE(request.conversation.tools.empty());
+  EXPECT_TRUE(request.conversation.arguments.empty());
+  EXPECT_TRUE(request.conversation.add_generation_prompt);
+  EXPECT_EQ(request.conversation.now, kNow);
+  EXPECT_EQ(request.added, text::AddedTokens::kAsModelAsks);
 }
 
 TEST(ChatRequest, ContentPartsAreJoined) {
-  const ChatRequest request =
-      Accepted(R"({"messages":[{"role":"system","content":[{"type":"text","text":"a"},)"
-               R"({"type":"text","text":"b"}]},{"role":"assistant","content":""}]})");
-  EXPECT_EQ(request.messages[0].at("content"), "ab");
-  EXPECT_EQ(request.messages[1].at("content"), "");
+  EXPECT_EQ(Messages(R"({"role":"system","content":[{"type":"text","text":"a"},)"
+                     R"({"type":"text","text":"b"}]},{"role":"assistant","content":""})"),
+            R"([{"role":"system","content":"ab"},{"role":"assistant","content":""}])");
 }
 
-TEST(ChatRequest, TheNewerNameOfMaxTokensWins) {
-  EXPECT_EQ(Accepted(With(R"("max_tokens":5,"max_completion_tokens":6)")).max_tokens, 6);
-  EXPECT_EQ(Accepted(With(R"("max_tokens":5,"max_completion_tokens":null)")).max_tokens, 5);
+TEST(ChatRequest, RolesAreTheTemplatesBusiness) {
+  EXPECT_EQ(Messages(R"({"role":"pope","content":"Hi"})"), R"([{"role":"pope","content":"Hi"}])");
+  EXPECT_EQ(Messages(R"({"role":"developer","content":"Be brief."})"),
+            R"([{"role":"system","content":"Be brief."}])");
 }
 
-TEST(ChatRequest, ValuesAreAcceptedAtTheirBounds) {
-  Accepted(With(R"("temperature":0)"));
-  Accepted(With(R"("temperature":2)"));
-  Accepted(With(R"("top_p":1)"));
-  Accepted(With(R"("top_p":1e-9)"));
-  Accepted(With(R"("max_tokens":1)"));
-  Accepted(With(R"("seed":18446744073709551615)"));
-  Accepted(With(absl::StrCat("\"stop\":\"", std::string(1024, 's'), "\"")));
-  std::string stops;
-  for (int i = 0; i < 16; ++i) absl::StrAppend(&stops, i == 0 ? "\"" : ",\"", i, "\"");
-  EXPECT_EQ(Accepted(With(absl::StrCat("\"stop\":[", stops, "]"))).stop.size(), 16U);
-  EXPECT_EQ(Refused(With(absl::StrCat("\"stop\":[", stops, ",\"x\"]"))).param, "stop");
+TEST(ChatRequest, AnAssistantMayHaveSaidNothing) {
+  EXPECT_EQ(Messages(R"({"role":"assistant","content":null})"),
+            R"([{"role":"assistant","content":""}])");
+  EXPECT_EQ(Messages(R"({"role":"assistant"})"), R"([{"role":"assistant","content":""}])");
 }
 
-TEST(ChatRequest, AnotherModelIsNotFound) {
-  const http::Error error = Refused(With(R"("model":"gpt-5")"));
-  EXPECT_EQ(error.status, 404);
-  EXPECT_EQ(error.code, "model_not_found");
-  EXPECT_EQ(error.param, "model");
-  EXPECT_THAT(error.message, HasSubstr("gpt-5"));
-  Accepted(With(R"("model":null)"));
+TEST(ChatRequest, WhatElseAMessageSaysIsHandedToTheTemplate) {
+  EXPECT_EQ(
+      Messages(R"({"role":"assistant","content":null,"reasoning_content":"hm","name":"A","x":[1],)"
+               R"("refusal":null,"audio":null},)"
+               R"({"role":"tool","content":"7","tool_call_id":"c1"})"),
+      R"([{"role":"assistant","content":"","reasoning_content":"hm","name":"A","x":[1]},)"
+      R"({"role":"tool","content":"7","tool_call_id":"c1"}])");
+}
+
+TEST(ChatRequest, TheArgumentsOfToolCallsAreObjects) {
+  const auto call = [](const std::string& arguments) {
+    return absl::StrCat(R"({"role":"assistant","content":"","tool_calls":[{"id":"c1",)"
+                        R"("type":"function","function":{"name":"f","arguments":)",
+                        arguments, "}}]}");
+  };
+  EXPECT_EQ(Messages(call(R"("{\"a\": [1, {}]}")")),
+            absl::StrCat("[", call(R"({"a":[1,{}]})"), "]"));
+  EXPECT_EQ(Messages(call(R"("")")), absl::StrCat("[", call("{}"), "]"));
+  for (const char* as_it_is : {R"({"a":1})", R"("not JSON")", R"("[1]")"}) {
+    EXPECT_EQ(Messages(call(as_it_is)), absl::StrCat("[", call(as_it_is), "]"));
+  }
+}
+
+TEST(ChatRequest, ToolsAreShownToTheTemplateWhenNoneIsToBeCalled) {
+  const char* tools = R"("tools":[{"type":"function","function":{"name":"f"}}])";
+  EXPECT_EQ(Refused(With(tools)).param, "tools");
+  EXPECT_EQ(Refused(With(absl::StrCat(tools, R"(,"tool_choice":"auto")"))).param, "tool_choice");
+  EXPECT_EQ(Refused(With(R"("tool_choice":"auto")")).param, "tool_choice");
+  EXPECT_EQ(Refused(With(R"("tool_choice":{"type":"function"})")).param, "tool_choice");
+  const ChatRequest request = Accepted(With(absl::StrCat(tools, R"(,"tool_choice":"none")")));
+  EXPECT_EQ(boost::json::serialize(request.conversation.tools),
+            R"([{"type":"function","function":{"name":"f"}}])");
+}
+
+TEST(ChatRequest, TheTemplateTakesArguments) {
+  const ChatRequest request = Accepted(
+      With(R"("chat_template_kwargs":{"enable_thinking":false},"add_generation_prompt":false)"));
+  EXPECT_EQ(request.conversation.arguments.at("enable_thinking"), false);
+  EXPECT_FALSE(request.conversation.add_generation_prompt);
+  EXPECT_EQ(Accepted(With(R"("add_special_tokens":false)")).added, text::AddedTokens::kNone);
+}
+
+std::string Members(std::size_t count) {
+  std::string members;
+  for (std::size_t i = 0; i < count; ++i) absl::StrAppend(&members, i ? "," : "", "\"k", i, "\":1");
+  return absl::StrCat(R"("chat_template_kwargs":{)", members, "}");
+}
+
+std::string Tools(std::size_t count) {
+  std::string tools;
+  for (std::size_t i = 0; i < count; ++i) absl::StrAppend(&tools, i ? ",{}" : "{}");
+  return absl::StrCat(R"("tool_choice":"none","tools":[)", tools, "]");
+}
+
+TEST(ChatRequest, WhatTheTemplateIsGivenIsBounded) {
+  Accepted(With(Members(kMaxTemplateArguments - 1)));
+  Accepted(With(Members(kMaxTemplateArguments)));
+  EXPECT_EQ(Refused(With(Members(kMaxTemplateArguments + 1))).param, "chat_template_kwargs");
+  Accepted(With(Tools(kMaxTools - 1)));
+  Accepted(With(Tools(kMaxTools)));
+  EXPECT_EQ(Refused(With(Tools(kMaxTools + 1))).param, "tools");
+}
+
+TEST(ChatRequest, LogprobsAreWantedBeforeTheirAlternativesAre) {
+  EXPECT_FALSE(Accepted(With(R"("logprobs":false,"top_logprobs":0)")).generation.logprobs);
+  EXPECT_EQ(Accepted(With(R"("logprobs":true)")).generation.logprobs, 0);
+  EXPECT_EQ(Accepted(With(R"("logprobs":true,"top_logprobs":19)")).generation.logprobs, 19);
+  EXPECT_EQ(Accepted(With(R"("logprobs":true,"top_logprobs":20)")).generation.logprobs, 20);
+  EXPECT_EQ(Refused(With(R"("logprobs":true,"top_logprobs":21)")).param, "top_logprobs");
+  EXPECT_EQ(Refused(With(R"("logprobs":true,"top_logprobs":-1)")).param, "top_logprobs");
+  EXPECT_EQ(Refused(With(R"("top_logprobs":2)")).param, "top_logprobs");
+  EXPECT_EQ(Refused(With(R"("logprobs":false,"top_logprobs":2)")).param, "top_logprobs");
+  EXPECT_EQ(Refused(With(R"("logprobs":5)")).param, "logprobs");
 }
 
 struct Bad {
@@ -107,7 +159,7 @@ class BadChatRequest : public ::testing::TestWithParam<Bad> {};
 
 TEST_P(BadChatRequest, IsRefusedWithItsParam) {
   const std::string body = GetParam().body;
-  const http::Error error = Refused(body[0] == '{' || body[0] == '[' ? body : With(body));
+  const http::Error error = Refused(body[0] == '{' ? body : With(body));
   EXPECT_EQ(error.status, 400);
   EXPECT_EQ(error.code, "invalid_request");
   EXPECT_EQ(error.param, GetParam().param);
@@ -122,11 +174,12 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{R"({"messages":["Hi"]})", "messages[0]"},
         Bad{R"({"messages":[{"content":"Hi"}]})", "messages[0].role"},
         Bad{R"({"messages":[{"role":7,"content":"Hi"}]})", "messages[0].role"},
-        Bad{R"({"messages":[{"role":"tool","content":"Hi"}]})", "messages[0].role"},
+        Bad{R"({"messages":[{"role":null,"content":"Hi"}]})", "messages[0].role"},
         Bad{R"({"messages":[{"role":"user"}]})", "messages[0].content"},
+        Bad{R"({"messages":[{"role":"user","content":null}]})", "messages[0].content"},
+        Bad{R"({"messages":[{"role":"tool","tool_call_id":"c"}]})", "messages[0].content"},
         Bad{R"({"messages":[{"role":"user","content":"a"},{"role":"user","content":7}]})",
             "messages[1].content"},
-        Bad{R"({"messages":[{"role":"assistant","content":null}]})", "messages[0].content"},
         Bad{R"({"messages":[{"role":"user","content":[]}]})", "messages[0].content"},
         Bad{R"({"messages":[{"role":"user","content":["a"]}]})", "messages[0].content[0]"},
         Bad{R"({"messages":[{"role":"user","content":[{"text":"a"}]}]})",
@@ -136,142 +189,40 @@ INSTANTIATE_TEST_SUITE_P(
             "messages[0].content[1].type"},
         Bad{R"({"messages":[{"role":"user","content":[{"type":"text","text":1}]}]})",
             "messages[0].content[0].text"},
-        Bad{R"({"messages":[{"role":"assistant","content":"","tool_calls":[{"id":"1"}]}]})",
+        Bad{R"({"messages":[{"role":"assistant","content":"","tool_calls":{}}]})",
             "messages[0].tool_calls"},
-        Bad{R"("model":1)", "model"}, Bad{R"("temperature":"hot")", "temperature"},
-        Bad{R"("temperature":-0.001)", "temperature"}, Bad{R"("temperature":2.001)", "temperature"},
-        Bad{R"("top_p":0)", "top_p"}, Bad{R"("top_p":1.001)", "top_p"},
-        Bad{R"("top_p":1e-300)", "top_p"}, Bad{R"("top_p":true)", "top_p"},
-        Bad{R"("max_tokens":0)", "max_tokens"}, Bad{R"("max_tokens":-1)", "max_tokens"},
-        Bad{R"("max_tokens":1.5)", "max_tokens"}, Bad{R"("max_tokens":"1")", "max_tokens"},
-        Bad{R"("max_tokens":18446744073709551615)", "max_tokens"},
-        Bad{R"("max_completion_tokens":0)", "max_completion_tokens"}, Bad{R"("seed":1.5)", "seed"},
-        Bad{R"("seed":"1")", "seed"}, Bad{R"("stop":7)", "stop"}, Bad{R"("stop":"")", "stop"},
-        Bad{R"("stop":["a",""])", "stop[1]"}, Bad{R"("stop":["a",7])", "stop[1]"},
-        Bad{R"("stream":"true")", "stream"},
-        Bad{R"("stream":true,"stream_options":true)", "stream_options"},
-        Bad{R"("stream_options":{"include_usage":true})", "stream_options"},
-        Bad{R"("stream":true,"stream_options":{"include_usage":1})",
-            "stream_options.include_usage"},
-        Bad{R"("ignore_eos":1)", "ignore_eos"}));
+        Bad{R"({"messages":[{"role":"assistant","content":"","tool_calls":[{},1]}]})",
+            "messages[0].tool_calls[1]"},
+        Bad{R"({"messages":[{"role":"user","content":"","name":1}]})", "messages[0].name"},
+        Bad{R"({"messages":[{"role":"tool","content":"","tool_call_id":1}]})",
+            "messages[0].tool_call_id"},
+        Bad{R"({"messages":[{"role":"assistant","reasoning_content":[]}]})",
+            "messages[0].reasoning_content"},
+        Bad{R"({"messages":[{"role":"assistant","function_call":{"name":"f"}}]})",
+            "messages[0].function_call"},
+        Bad{R"({"messages":[{"role":"assistant","content":"a","prefix":true}]})",
+            "messages[0].prefix"},
+        Bad{R"("tools":{})", "tools"}, Bad{R"("tools":[{},1],"tool_choice":"none")", "tools[1]"},
+        Bad{R"("chat_template_kwargs":[])", "chat_template_kwargs"},
+        Bad{R"("chat_template_kwargs":{"messages":[]})", "chat_template_kwargs.messages"},
+        Bad{R"("add_generation_prompt":1)", "add_generation_prompt"},
+        Bad{R"("add_special_tokens":"no")", "add_special_tokens"}));
 
 INSTANTIATE_TEST_SUITE_P(
-    NotSupportedYet, BadChatRequest,
-    ::testing::Values(
-        Bad{R"("n":2)", "n"}, Bad{R"("n":0)", "n"}, Bad{R"("tools":[{}])", "tools"},
-        Bad{R"("tool_choice":"auto")", "tool_choice"}, Bad{R"("functions":[{}])", "functions"},
-        Bad{R"("response_format":{"type":"json_object"})", "response_format"},
-        Bad{R"("logprobs":true)", "logprobs"}, Bad{R"("top_logprobs":2)", "top_logprobs"},
-        Bad{R"("logit_bias":{"5":1})", "logit_bias"},
-        Bad{R"("presence_penalty":0.5)", "presence_penalty"},
-        Bad{R"("frequency_penalty":-1)", "frequency_penalty"},
-        Bad{R"("audio":{"voice":"x"})", "audio"},
-        Bad{R"("modalities":["text","audio"])", "modalities"}, Bad{R"("top_k":5)", "top_k"},
-        Bad{R"("min_p":0.1)", "min_p"}, Bad{R"("repetition_penalty":1.1)", "repetition_penalty"},
-        Bad{R"("min_tokens":1)", "min_tokens"}, Bad{R"("stop_token_ids":[2])", "stop_token_ids"},
-        Bad{R"("guided_json":{})", "guided_json"}, Bad{R"("guided_regex":"a")", "guided_regex"},
-        Bad{R"("kv_policy":"window")", "kv_policy"}, Bad{R"("cache_salt":"s")", "cache_salt"},
-        Bad{R"("priority":3)", "priority"}, Bad{R"("prediction":{"type":"content"})", "prediction"},
-        Bad{R"("web_search_options":{})", "web_search_options"},
-        Bad{R"("reasoning_effort":"low")", "reasoning_effort"}));
+    NotSupported, BadChatRequest,
+    ::testing::Values(Bad{R"("functions":[{}])", "functions"},
+                      Bad{R"("audio":{"voice":"x"})", "audio"},
+                      Bad{R"("modalities":["text","audio"])", "modalities"},
+                      Bad{R"("prediction":{"type":"content"})", "prediction"},
+                      Bad{R"("web_search_options":{})", "web_search_options"},
+                      Bad{R"("reasoning_effort":"low")", "reasoning_effort"},
+                      Bad{R"("continue_final_message":true)", "continue_final_message"},
+                      Bad{R"("chat_template":"{{ x }}")", "chat_template"},
+                      Bad{R"("documents":[{}])", "documents"}, Bad{R"("echo":true)", "echo"}));
 
-TEST(ChatRequest, NeutralValuesOfWhatIsNotSupportedPass) {
-  for (const char* member : {R"("n":1)",
-                             R"("n":1.0)",
-                             R"("n":null)",
-                             R"("tools":[])",
-                             R"("tools":null)",
-                             R"("tool_choice":"none")",
-                             R"("response_format":{"type":"text"})",
-                             R"("logprobs":false)",
-                             R"("top_logprobs":0)",
-                             R"("logit_bias":{})",
-                             R"("presence_penalty":0.0)",
-                             R"("frequency_penalty":0)",
-                             R"("modalities":["text"])",
-                             R"("top_k":-1)",
-                             R"("min_p":0.0)",
-                             R"("repetition_penalty":1)",
-                             R"("min_tokens":0)",
-                             R"("stop_token_ids":[])",
-                             R"("guided_json":null)",
-                             R"("kv_policy":null)",
-                             R"("priority":0)",
-                             R"("stop":[])",
-                             R"("stop":null)",
-                             R"("stream_options":null)"}) {
-    Accepted(With(member));
-  }
-}
-
-http::Error NotJson(const std::string& text) {
-  const Result<boost::json::object> object = ParseObject(text);
-  if (object.ok()) {
-    ADD_FAILURE() << "accepted: " << text.substr(0, 80);
-    return {};
-  }
-  EXPECT_EQ(object.error().status, 400);
-  EXPECT_EQ(object.error().code, "invalid_request");
-  return object.error();
-}
-
-TEST(StrictJson, OnlyOneWholeObjectIsTaken) {
-  EXPECT_TRUE(ParseObject(" {\"a\":[1,2.5,\"x\",null,true,{\"b\":{}}]} \n").ok());
-  for (const char* text : {"",
-                           " ",
-                           "{",
-                           "{\"a\":",
-                           "{\"a\":1,}",
-                           "{} {}",
-                           "{}x",
-                           "[1]",
-                           "7",
-                           "\"a\"",
-                           "null",
-                           "{'a':1}",
-                           "{\"a\":NaN}",
-                           "{\"a\":01}",
-                           "\xEF\xBB\xBF{}",
-                           "{\"a\":\"\xFF\"}",
-                           "{\"a\":\"\\ud800\"}",
-                           "{\"a\":\"tab\there\"}",
-                           "{\"a\":1 /* why */}",
-                           "{\"a\":1e999}"}) {
-    NotJson(text);
-  }
-}
-
-TEST(StrictJson, AKeyThatIsThereTwiceIsRefusedByName) {
-  EXPECT_THAT(NotJson(R"({"a":1,"b":2,"a":3})").message, HasSubstr("\"a\" is there twice"));
-  EXPECT_THAT(NotJson(R"({"x":[{"a":1,"\u0061":3}]})").message, HasSubstr("twice"));
-  EXPECT_TRUE(ParseObject(R"({"a":{"a":1},"b":[{"a":1},{"a":2}]})").ok());
-}
-
-std::string Nested(int depth) {
-  std::string text = "{\"a\":";
-  for (int i = 1; i < depth; ++i) text += '[';
-  text += '1';
-  for (int i = 1; i < depth; ++i) text += ']';
-  return text + "}";
-}
-
-TEST(StrictJson, DepthIsBounded) {
-  EXPECT_TRUE(ParseObject(Nested(31)).ok());
-  EXPECT_TRUE(ParseObject(Nested(32)).ok());
-  NotJson(Nested(33));
-  NotJson(absl::StrCat("{\"a\":", std::string(1'000'000, '[')));
-}
-
-std::string Values(std::size_t count) {  // the object and its array are two of them
-  std::string text = "{\"a\":[0";
-  for (std::size_t i = 3; i < count; ++i) text += ",0";
-  return text + "]}";
-}
-
-TEST(StrictJson, TheNumberOfValuesIsBounded) {
-  EXPECT_TRUE(ParseObject(Values(kMaxJsonValues - 1)).ok());
-  EXPECT_TRUE(ParseObject(Values(kMaxJsonValues)).ok());
-  EXPECT_THAT(NotJson(Values(kMaxJsonValues + 1)).message, HasSubstr("values"));
+TEST(ChatRequest, AMessageIsNamedInWhatIsSaidOfIt) {
+  EXPECT_THAT(Refused(R"({"messages":[{"role":"user","content":[{"type":"audio"}]}]})").message,
+              HasSubstr("'audio'"));
 }
 
 }  // namespace

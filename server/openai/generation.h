@@ -1,0 +1,56 @@
+// What requests for text say alike, whichever route they take: how tokens are drawn, where the
+// answer ends, how it is sent.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.h"
+#include "model/batch.h"
+#include "scheduler/request.h"
+#include "server/openai/fields.h"
+#include "server/openai/result.h"
+#include "server/service.h"
+
+namespace banyan::server::openai {
+
+inline constexpr std::size_t kMaxLogitBiases = 1024;
+inline constexpr std::size_t kMaxStopTokenIds = 16;
+inline constexpr double kMinRepetitionPenalty = 0.01;
+inline constexpr double kMaxRepetitionPenalty = 100;
+
+inline constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
+
+struct Generation {
+  std::optional<std::int64_t> max_tokens;      // >= 0
+  std::string_view max_tokens_field;           // the field that gave it
+  std::int64_t default_max_tokens = kNoLimit;  // where none did; cut to what the context leaves
+  std::int64_t min_tokens = 0;                 // <= max_tokens
+  SamplingParams sampling{};                   // but for the seed
+  std::optional<std::uint64_t> seed;
+  std::vector<TokenBias> logit_bias;  // of distinct tokens, each from -100 to 100
+  std::vector<std::string> stop;      // as StopMatcher takes them
+  std::vector<TokenId> stop_token_ids;
+  bool ignore_eos = false;
+  // Alternatives reported with each token; absent: no log-probabilities.
+  std::optional<std::int32_t> logprobs;
+  bool stream = false;
+  bool include_usage = false;  // with stream only
+};
+
+// Reads all but the log-probabilities, whose fields differ between routes.
+Generation ParseGeneration(Fields& fields, std::int32_t vocabulary_size,
+                           std::int64_t default_max_tokens = kNoLimit);
+
+// All but its stream and when it came. 400 context_length_exceeded when it can never run, with
+// `prompt_field` as the field at fault when that is because of the prompt.
+Result<scheduler::Request> MakeRequest(Service& service, const ServedModel& model,
+                                       const Generation& generation, std::vector<TokenId> prompt,
+                                       std::string_view prompt_field);
+
+}  // namespace banyan::server::openai
