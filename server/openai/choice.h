@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "scheduler/request.h"
+#include "scheduler/inbox.h"
 #include "scheduler/token_stream.h"
 #include "server/openai/answer.h"
 #include "server/openai/delta.h"

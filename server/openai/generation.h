@@ -12,7 +12,7 @@
 
 #include "base/ids.h"
 #include "model/batch.h"
-#include "scheduler/request.h"
+#include "scheduler/inbox.h"
 #include "server/openai/fields.h"
 #include "server/openai/result.h"
 #include "server/service.h"
