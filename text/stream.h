@@ -86,9 +86,13 @@ class ReasoningSplitter {
  private:
   enum class State : std::uint8_t { kBegin, kReasoning, kAnswer };
 
+  bool Advance(Output& out);
+  bool AdvanceReasoning(Output& out);
+
   ReasoningMarks marks_;
   State state_;
-  std::string held_;
+  bool after_mark_ = false;  // white space is nobody's
+  std::string held_;         // white space, and what may begin a mark
 };
 
 }  // namespace banyan::text

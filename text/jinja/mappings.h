@@ -1,0 +1,12 @@
+// Making mappings as Python's dict() does.
+#pragma once
+
+#include "text/jinja/arguments.h"
+#include "text/jinja/objects.h"
+
+namespace banyan::text::jinja {
+
+// From a mapping or a list of pairs, and from named arguments.
+Ref<Mapping> MakeMapping(Objects& objects, const Arguments& arguments);
+
+}  // namespace banyan::text::jinja
