@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "text/jinja/attribute_path.h"
+#include "text/jinja/characters.h"
 #include "text/jinja/compare.h"
 #include "text/jinja/convert.h"
 #include "text/jinja/error.h"
@@ -18,7 +19,6 @@
 #include "text/jinja/json.h"
 #include "text/jinja/operators.h"
 #include "text/jinja/strings.h"
-#include "text/jinja/characters.h"
 
 namespace banyan::text::jinja {
 namespace {

@@ -3,10 +3,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "text/jinja/characters.h"
 #include "text/jinja/error.h"
 #include "text/jinja/objects.h"
 #include "text/jinja/text.h"
-#include "text/jinja/characters.h"
 
 namespace banyan::text::jinja {
 

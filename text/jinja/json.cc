@@ -8,12 +8,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "text/jinja/characters.h"
 #include "text/jinja/compare.h"
 #include "text/jinja/convert.h"
 #include "text/jinja/error.h"
 #include "text/jinja/iterate.h"
 #include "text/jinja/text.h"
-#include "text/jinja/characters.h"
 
 namespace banyan::text::jinja {
 namespace {

@@ -8,9 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/quote.h"
+#include "text/jinja/characters.h"
 #include "text/jinja/error.h"
 #include "text/jinja/literal.h"
-#include "text/jinja/characters.h"
 
 namespace banyan::text::jinja {
 namespace {

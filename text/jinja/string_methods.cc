@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "text/jinja/characters.h"
 #include "text/jinja/compare.h"
 #include "text/jinja/error.h"
 #include "text/jinja/evaluator.h"
 #include "text/jinja/format.h"
 #include "text/jinja/iterate.h"
 #include "text/jinja/strings.h"
-#include "text/jinja/characters.h"
 
 namespace banyan::text::jinja {
 namespace {

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "text/jinja/error.h"
 #include "text/jinja/characters.h"
+#include "text/jinja/error.h"
 
 namespace banyan::text::jinja {
 namespace {
