@@ -10,14 +10,15 @@ namespace {
 
 std::uint8_t Byte(const std::byte* at) { return std::to_integer<std::uint8_t>(*at); }
 
-std::uint16_t Half(const std::byte* at) {
-  std::uint16_t half;
-  std::memcpy(&half, at, sizeof half);
-  return half;
+template <class Word>
+Word Load(const void* at) {
+  Word word;
+  std::memcpy(&word, at, sizeof word);
+  return word;
 }
 
 // Low nibbles are the first `bytes` codes, high nibbles the next.
-void TakeNibbles(const std::byte* at, int bytes, std::uint8_t* codes) {
+void TakeNibbles(const std::byte* __restrict at, int bytes, std::uint8_t* __restrict codes) {
   for (int i = 0; i < bytes; ++i) {
     codes[i] = Byte(at + i) & 15;
     codes[bytes + i] = Byte(at + i) >> 4;
@@ -26,7 +27,23 @@ void TakeNibbles(const std::byte* at, int bytes, std::uint8_t* codes) {
 
 // Bit i of a little-endian word is the fifth bit of code i.
 void TakeFifthBits(const std::byte* at, std::uint8_t* codes) {
-  for (int i = 0; i < 32; ++i) codes[i] |= (Byte(at + i / 8) >> i % 8 & 1) << 4;
+  const auto bits = Load<std::uint32_t>(at);
+  for (int i = 0; i < 32; i += 4) {
+    // Four bits to the lowest of four bytes: bit b of the factor's copy b lands on bit 8 b.
+    const std::uint32_t four = (bits >> i & 15) * 0x00204081U & 0x01010101U;
+    const std::uint32_t word = Load<std::uint32_t>(codes + i) | four << 4;
+    std::memcpy(codes + i, &word, sizeof word);
+  }
+}
+
+// The `count` bits from `shift` on of byte i of 32 go above the nibble of code i.
+void TakeHighBits(const std::byte* at, int shift, int count, std::uint8_t* codes) {
+  const std::uint64_t mask = ((1U << count) - 1) * 0x0101010101010101U;
+  for (int i = 0; i < 32; i += 8) {
+    const std::uint64_t high = Load<std::uint64_t>(at + i) >> shift & mask;
+    const std::uint64_t word = Load<std::uint64_t>(codes + i) | high << 4;
+    std::memcpy(codes + i, &word, sizeof word);
+  }
 }
 
 // Eight scales and eight mins of 6 bits in 12 bytes: the lower four of each in bytes 0..3 and 4..7,
@@ -48,21 +65,19 @@ void TakeQ5_K(const std::byte* block, Codes& out) {
   for (int run = 0; run < 8; run += 2)
     TakeNibbles(block + 48 + 16 * run, 32, out.codes.data() + 32 * run);
   // Byte i holds the fifth bits of column i of each run.
-  for (int run = 0; run < 8; ++run)
-    for (int i = 0; i < 32; ++i) out.codes[32 * run + i] |= (Byte(block + 16 + i) >> run & 1) << 4;
+  for (int run = 0; run < 8; ++run) TakeHighBits(block + 16, run, 1, out.codes.data() + 32 * run);
 }
 
 void TakeQ6_K(const std::byte* block, Codes& out) {
   const std::byte* low = block;
   const std::byte* high = block + 128;
   std::memcpy(out.scales.data(), block + 192, 16);
-  out.d = Half(block + 208);
+  out.d = Load<std::uint16_t>(block + 208);
   std::uint8_t* codes = out.codes.data();
   for (int half = 0; half < 2; ++half, low += 64, high += 32, codes += 128) {
     TakeNibbles(low, 64, codes);
     // Byte i holds two more bits of columns i, 32 + i, 64 + i and 96 + i.
-    for (int part = 0; part < 4; ++part)
-      for (int i = 0; i < 32; ++i) codes[32 * part + i] |= (Byte(high + i) >> 2 * part & 3) << 4;
+    for (int part = 0; part < 4; ++part) TakeHighBits(high, 2 * part, 2, codes + 32 * part);
   }
 }
 
@@ -101,31 +116,31 @@ void ExpandQ6_K(const Codes& in, float* out) {
 }  // namespace
 
 void TakeApart(DType type, const std::byte* block, Codes& out) {
-  if (type != DType::kQ6_K) out.d = Half(block);
+  if (type != DType::kQ6_K) out.d = Load<std::uint16_t>(block);
   switch (type) {
     case DType::kQ4_0:
       return TakeNibbles(block + 2, 16, out.codes.data());
     case DType::kQ4_1:
-      out.m = Half(block + 2);
+      out.m = Load<std::uint16_t>(block + 2);
       return TakeNibbles(block + 4, 16, out.codes.data());
     case DType::kQ5_0:
       TakeNibbles(block + 6, 16, out.codes.data());
       return TakeFifthBits(block + 2, out.codes.data());
     case DType::kQ5_1:
-      out.m = Half(block + 2);
+      out.m = Load<std::uint16_t>(block + 2);
       TakeNibbles(block + 8, 16, out.codes.data());
       return TakeFifthBits(block + 4, out.codes.data());
     case DType::kQ8_0:
       std::memcpy(out.codes.data(), block + 2, 32);
       return;
     case DType::kQ4_K:
-      out.m = Half(block + 2);
+      out.m = Load<std::uint16_t>(block + 2);
       TakeScalesAndMins(block + 4, out);
       for (int run = 0; run < 8; run += 2)
         TakeNibbles(block + 16 + 16 * run, 32, out.codes.data() + 32 * run);
       return;
     case DType::kQ5_K:
-      out.m = Half(block + 2);
+      out.m = Load<std::uint16_t>(block + 2);
       return TakeQ5_K(block, out);
     case DType::kQ6_K:
       return TakeQ6_K(block, out);

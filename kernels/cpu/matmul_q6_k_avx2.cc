@@ -24,56 +24,77 @@ struct Q6_K {
     for (std::int64_t b = 0; b < work.depth; ++b, tile += kTileBytes) {
       const std::byte* unit = tile + kTile.head_bytes;
       for (int u = 0; u < kUnits; ++u, ++x, unit += kTile.unit_bytes)
-#pragma GCC unroll 2
-        for (int h = 0; h < kHalves; ++h)
-          DotHalf<kRows>(LoadHalves(tile + 16 * h), unit, h, x, work.quant_stride, sums[h]);
+        DotUnit<kRows>(tile, unit, x, work.quant_stride, sums);
     }
   }
 
-  // Half h of a unit. A sum of 16 bits is over the 16 columns of a scale: it starts at -32 times
-  // the sum of the q, so that it is one of (code - 32) * q in the end, |sum| <= 4 * 2 * 32 * 127 =
-  // 32512
-  // <= 32767; on the way it may wrap, which addition modulo 2^16 undoes. A single pair,
-  // 2 * 63 * 127 = 16002, does not saturate. Times the scales (-128..127), four such sums are at
-  // most 4 * 32512 * 128 = 16646144 < 2^24, which a float holds exactly.
+  // A sum of 16 bits is over the 16 columns of a scale: it starts at -32 times the sum of the q, so
+  // that it is one of (code - 32) * q in the end, |sum| <= 4 * 2 * 32 * 127 = 32512 <= 32767; on
+  // the way it may wrap, which addition modulo 2^16 undoes. A single pair, 2 * 63 * 127 = 16002,
+  // does not saturate. Times the scales (-128..127), four such sums are at most 4 * 32512 * 128 =
+  // 16646144 < 2^24, which a float holds exactly.
   template <int kRows>
-  [[gnu::always_inline]] static inline void DotHalf(__m256 d, const std::byte* unit, int h,
+  [[gnu::always_inline]] static inline void DotUnit(const std::byte* head, const std::byte* unit,
                                                     const QuantBlock* x, std::int64_t stride,
-                                                    __m256 (&sums)[kRows]) {
-    const __m256i low = _mm256_set1_epi8(15);
-    __m256i first[kRows];
-    __m256i second[kRows];
+                                                    Sums<kRows>& sums) {
+    __m256i integers[kHalves][kRows];
+#pragma GCC unroll 2
+    for (int g = 0; g < 2; ++g) {
+      __m256i run[kHalves][kRows];
+      Centre<kRows>(x, stride, g, run);
 #pragma GCC unroll 4
-    for (int r = 0; r < kRows; ++r) {
-      first[r] = _mm256_slli_epi16(Broadcast4(x[r * stride].centring[0]), 1);
-      second[r] = _mm256_slli_epi16(Broadcast4(x[r * stride].centring[1]), 1);
-    }
-    const __m256i high[2] = {Load(unit + kTile.high_at + 32 * h),
-                             Load(unit + kTile.high_at + 64 + 32 * h)};
+      for (int j = 0; j < 4; ++j) {
+        __m256i w[kHalves];
+#pragma GCC unroll 2
+        for (int h = 0; h < kHalves; ++h) w[h] = CodesOf(unit, h, g, j);
 #pragma GCC unroll 4
-    for (int j = 0; j < 4; ++j) {
-      const __m256i pairs = Load(unit + 64 * j + 32 * h);
-      const __m256i w0 = WithHighBits(_mm256_and_si256(pairs, low), high[0], j);
-      const __m256i w1 =
-          WithHighBits(_mm256_and_si256(_mm256_srli_epi16(pairs, 4), low), high[1], j);
+        for (int r = 0; r < kRows; ++r) {
+          const __m256i four = Broadcast4(x[r * stride].q + 16 * g + 4 * j);
+#pragma GCC unroll 2
+          for (int h = 0; h < kHalves; ++h) {
+            run[h][r] = _mm256_add_epi16(run[h][r], _mm256_maddubs_epi16(w[h], four));
+            Pin(run[h][r]);
+          }
+        }
+      }
+#pragma GCC unroll 2
+      for (int h = 0; h < kHalves; ++h) {
+        const __m256i scales = LoadScales(unit + kTile.scales_at + kTileRows * g + 8 * h);
 #pragma GCC unroll 4
-      for (int r = 0; r < kRows; ++r) {
-        const std::int8_t* q = x[r * stride].q + 4 * j;
-        first[r] = _mm256_add_epi16(first[r], _mm256_maddubs_epi16(w0, Broadcast4(q)));
-        Pin(first[r]);
-        second[r] = _mm256_add_epi16(second[r], _mm256_maddubs_epi16(w1, Broadcast4(q + 16)));
-        Pin(second[r]);
+        for (int r = 0; r < kRows; ++r) {
+          const __m256i product = _mm256_madd_epi16(run[h][r], scales);
+          integers[h][r] = g == 0 ? product : _mm256_add_epi32(integers[h][r], product);
+        }
       }
     }
-    const __m256i scales0 = LoadScales(unit + kTile.scales_at + 8 * h);
-    const __m256i scales1 = LoadScales(unit + kTile.scales_at + kTileRows + 8 * h);
+#pragma GCC unroll 2
+    for (int h = 0; h < kHalves; ++h) {
+      const __m256 d = LoadHalves(head + 16 * h);
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; ++r) {
+        const __m256 scale = _mm256_mul_ps(d, _mm256_broadcast_ss(&x[r * stride].scale));
+        sums[h][r] = _mm256_fmadd_ps(scale, _mm256_cvtepi32_ps(integers[h][r]), sums[h][r]);
+      }
+    }
+  }
+
+  template <int kRows>
+  static void Centre(const QuantBlock* x, std::int64_t stride, int g,
+                     __m256i (&run)[kHalves][kRows]) {
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
-      const __m256i integer = _mm256_add_epi32(_mm256_madd_epi16(first[r], scales0),
-                                               _mm256_madd_epi16(second[r], scales1));
-      const __m256 scale = _mm256_mul_ps(d, _mm256_broadcast_ss(&x[r * stride].scale));
-      sums[r] = _mm256_fmadd_ps(scale, _mm256_cvtepi32_ps(integer), sums[r]);
+      const __m256i start = _mm256_slli_epi16(Broadcast4(x[r * stride].centring[g]), 1);
+#pragma GCC unroll 2
+      for (int h = 0; h < kHalves; ++h) run[h][r] = start;
     }
+  }
+
+  // The codes of columns 16 g + 4 j .. 16 g + 4 j + 3: low nibbles where g is 0, else high ones.
+  static __m256i CodesOf(const std::byte* unit, int h, int g, int j) {
+    const __m256i pairs = Load(unit + 64 * j + 32 * h);
+    const __m256i nibbles = g == 0 ? pairs : _mm256_srli_epi16(pairs, 4);
+    return WithHighBits(_mm256_and_si256(nibbles, _mm256_set1_epi8(15)),
+                        Load(unit + kTile.high_at + 64 * g + 32 * h), j);
   }
 
   // Bits 2 j and 2 j + 1 of the high bytes go above the nibbles.

@@ -43,48 +43,68 @@ std::int64_t BlockTileBytes(DType type) {
   return layout != nullptr ? layout->tile_bytes : kTileRows * ShapeOf(type).bytes;
 }
 
+// Four codes that stand beside each other, as one word: codes 4 k .. 4 k + 3 of a unit.
+std::uint32_t LoadFour(const void* at) {
+  std::uint32_t word;
+  std::memcpy(&word, at, sizeof word);
+  return word;
+}
+void StoreFour(std::uint32_t word, void* at) { std::memcpy(at, &word, sizeof word); }
+
+// The same bits of all four codes.
+constexpr std::uint32_t Each(std::uint32_t bits) { return bits * 0x01010101U; }
+
+// How the high bits of four codes go beside those of others: bits of a code, and how many fours
+// share a word.
+struct HighBits {
+  int bits;
+  int fours;
+};
+HighBits HighBitsOf(const TileLayout& layout) {
+  return {layout.high_bits, layout.high_bits == 0 ? 0 : 8 / layout.high_bits};
+}
+
 // Row r's codes of 32 columns, to and from a unit.
 void WriteCodes(const TileLayout& layout, const std::uint8_t* codes, std::int64_t r,
                 std::byte* unit) {
-  std::uint8_t bytes[16];
   if (layout.low_bits == 8) {
-    for (int j = 0; j < 8; ++j) std::memcpy(unit + 64 * j + 4 * r, codes + 4 * j, 4);
+    for (int k = 0; k < 8; ++k) StoreFour(LoadFour(codes + 4 * k), unit + 64 * k + 4 * r);
     return;
   }
-  for (int i = 0; i < 16; ++i)
-    bytes[i] = static_cast<std::uint8_t>((codes[i] & 15) | codes[16 + i] << 4);
-  for (int j = 0; j < 4; ++j) std::memcpy(unit + 64 * j + 4 * r, bytes + 4 * j, 4);
-  // The high bits of columns a stride of four apart share a byte.
-  const int columns = layout.high_bits == 1 ? 32 : 16;
-  for (int g = 0; layout.high_bits != 0 && g < 32 / columns; ++g) {
-    std::uint8_t high[4] = {};
-    for (int i = 0; i < columns; ++i)
-      high[i % 4] |=
-          static_cast<std::uint8_t>(codes[columns * g + i] >> 4 << i / 4 * layout.high_bits);
-    std::memcpy(unit + layout.high_at + 64 * g + 4 * r, high, 4);
+  for (int k = 0; k < 4; ++k) {
+    const std::uint32_t low = LoadFour(codes + 4 * k) & Each(15);
+    const std::uint32_t high = LoadFour(codes + 16 + 4 * k) & Each(15);
+    StoreFour(low | high << 4, unit + 64 * k + 4 * r);
+  }
+  const auto [bits, fours] = HighBitsOf(layout);
+  for (int g = 0; g < bits; ++g) {
+    std::uint32_t word = 0;
+    for (int k = 0; k < fours; ++k) {
+      const std::uint32_t above = LoadFour(codes + 4 * (fours * g + k)) >> 4;
+      word |= (above & Each((1U << bits) - 1)) << bits * k;
+    }
+    StoreFour(word, unit + layout.high_at + 64 * g + 4 * r);
   }
 }
 
 void ReadCodes(const TileLayout& layout, const std::byte* unit, std::int64_t r,
                std::uint8_t* codes) {
   if (layout.low_bits == 8) {
-    for (int j = 0; j < 8; ++j) std::memcpy(codes + 4 * j, unit + 64 * j + 4 * r, 4);
+    for (int k = 0; k < 8; ++k) StoreFour(LoadFour(unit + 64 * k + 4 * r), codes + 4 * k);
     return;
   }
-  std::uint8_t bytes[16];
-  for (int j = 0; j < 4; ++j) std::memcpy(bytes + 4 * j, unit + 64 * j + 4 * r, 4);
-  for (int i = 0; i < 16; ++i) {
-    codes[i] = bytes[i] & 15;
-    codes[16 + i] = bytes[i] >> 4;
+  for (int k = 0; k < 4; ++k) {
+    const std::uint32_t pair = LoadFour(unit + 64 * k + 4 * r);
+    StoreFour(pair & Each(15), codes + 4 * k);
+    StoreFour(pair >> 4 & Each(15), codes + 16 + 4 * k);
   }
-  const int columns = layout.high_bits == 1 ? 32 : 16;
-  const int mask = (1 << layout.high_bits) - 1;
-  for (int g = 0; layout.high_bits != 0 && g < 32 / columns; ++g) {
-    std::uint8_t high[4];
-    std::memcpy(high, unit + layout.high_at + 64 * g + 4 * r, 4);
-    for (int i = 0; i < columns; ++i)
-      codes[columns * g + i] |=
-          static_cast<std::uint8_t>((high[i % 4] >> i / 4 * layout.high_bits & mask) << 4);
+  const auto [bits, fours] = HighBitsOf(layout);
+  for (int g = 0; g < bits; ++g) {
+    const std::uint32_t word = LoadFour(unit + layout.high_at + 64 * g + 4 * r);
+    for (int k = 0; k < fours; ++k) {
+      std::uint8_t* four = codes + 4 * (fours * g + k);
+      StoreFour(LoadFour(four) | (word >> bits * k & Each((1U << bits) - 1)) << 4, four);
+    }
   }
 }
 
@@ -123,25 +143,47 @@ std::int64_t TileBytes(DType type, std::int64_t cols) {
   return cols / block * BlockTileBytes(type);
 }
 
+namespace {
+
+// Tile `tile` of a matrix of floats; `kBytes` of one.
+template <std::size_t kBytes>
+void PackFloats(const HostTensor& host, std::int64_t tile, std::byte* to) {
+  const std::int64_t rows = std::min<std::int64_t>(kTileRows, host.rows - tile * kTileRows);
+  const std::int64_t row_bytes = host.cols * std::int64_t{kBytes};
+  const std::byte* from = host.data + tile * kTileRows * row_bytes;
+  for (std::int64_t col = 0; col < host.cols; ++col, from += kBytes, to += kTileRows * kBytes)
+    for (std::int64_t r = 0; r < rows; ++r)
+      std::memcpy(to + r * std::int64_t{kBytes}, from + r * row_bytes, kBytes);
+}
+
+void PackBlocks(const TileLayout& layout, const HostTensor& host, std::int64_t tile,
+                std::byte* to) {
+  const BlockShape shape = ShapeOf(host.type);
+  const std::int64_t rows = std::min<std::int64_t>(kTileRows, host.rows - tile * kTileRows);
+  const std::int64_t blocks = host.cols / shape.block;
+  const std::byte* from = host.data + tile * kTileRows * blocks * shape.bytes;
+  Codes codes;
+  for (std::int64_t b = 0; b < blocks; ++b, from += shape.bytes, to += layout.tile_bytes) {
+    for (std::int64_t r = 0; r < rows; ++r) {
+      TakeApart(host.type, from + r * blocks * shape.bytes, codes);
+      WriteBlock(layout, codes, r, to);
+    }
+  }
+}
+
+}  // namespace
+
 void PackTiles(const HostTensor& host, std::int64_t first, std::int64_t last, std::byte* tiles) {
   const TileLayout* layout = LayoutOf(host.type);
-  const BlockShape shape = ShapeOf(host.type);
-  const std::int64_t tile_bytes = BlockTileBytes(host.type);
-  const std::int64_t blocks = host.cols / shape.block;
-  const std::int64_t end = std::min(last * kTileRows, host.rows);
-  for (std::int64_t row = first * kTileRows; row < end; ++row) {
-    const std::int64_t r = row % kTileRows;
-    const std::byte* block = host.data + row * blocks * shape.bytes;
-    std::byte* tile = tiles + row / kTileRows * blocks * tile_bytes;
-    Codes codes;
-    for (std::int64_t b = 0; b < blocks; ++b, block += shape.bytes, tile += tile_bytes) {
-      if (layout == nullptr) {
-        std::memcpy(tile + r * shape.bytes, block, static_cast<std::size_t>(shape.bytes));
-        continue;
-      }
-      TakeApart(host.type, block, codes);
-      WriteBlock(*layout, codes, r, tile);
-    }
+  const std::int64_t bytes = TileBytes(host.type, host.cols);
+  for (std::int64_t tile = first; tile < last; ++tile) {
+    std::byte* to = tiles + tile * bytes;
+    if (layout != nullptr)
+      PackBlocks(*layout, host, tile, to);
+    else if (host.type == DType::kF32)
+      PackFloats<4>(host, tile, to);
+    else
+      PackFloats<2>(host, tile, to);
   }
 }
 
