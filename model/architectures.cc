@@ -33,6 +33,11 @@ std::string Known() {
 std::span<const Architecture> Architectures() { return kArchitectures; }
 
 absl::StatusOr<const Architecture*> FindArchitecture(const Metadata& metadata) {
+  // Adapters, projectors and importance matrices are GGUF files too.
+  if (const auto type = metadata.String("general.type"); type.value_or("model") != "model") {
+    return absl::UnimplementedError(absl::StrCat("key 'general.type' is ", Quote(*type),
+                                                 ": the file does not hold a model of its own"));
+  }
   const std::optional<std::string_view> name = metadata.String("general.architecture");
   if (!name) {
     return absl::InvalidArgumentError("key 'general.architecture' is missing or not a string");

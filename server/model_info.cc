@@ -161,8 +161,8 @@ std::string ReportAsText(const ModelReport& report) {
   table.Row("architecture", Shown(facts.architecture));
   table.Row("parameters", Known(facts.parameters));
   table.Row("layers", Known(facts.layers));
-  table.Row("attention", absl::StrCat(Known(facts.heads), " query heads, ", Known(facts.kv_heads),
-                                      " key/value heads, of size ", Known(facts.head_dim)));
+  table.Row("heads", absl::StrCat(Known(facts.heads), " of size ", Known(facts.head_dim),
+                                  "; keys and values have ", Known(facts.kv_heads)));
   table.Row("context", absl::StrCat(Known(facts.context_length), " tokens"));
   table.Row("vocabulary", absl::StrCat(Known(facts.vocabulary_size), " rows"));
   AddWeights(report, table);

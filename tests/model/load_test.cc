@@ -243,6 +243,15 @@ TEST(Load, UnknownArchitectures) {
                 "gemma3, llama, qwen2, qwen3");
 }
 
+TEST(Load, WhatIsNoModelOfItsOwn) {
+  GgufWriter adapter;
+  adapter.String("general.type", "adapter").String("general.architecture", "llama");
+  ExpectRefused(ErrorOf(adapter.Write()), StatusCode::kUnimplemented, "general.type", "'adapter'");
+  GgufWriter model;
+  model.String("general.type", "model").String("general.architecture", "mamba");
+  ExpectRefused(ErrorOf(model.Write()), StatusCode::kUnimplemented, "'mamba'");
+}
+
 TEST(Load, LongNamesAreCutInMessages) {
   const std::string name(60000, '\x01');
   GgufWriter architecture;

@@ -46,6 +46,13 @@ def test_prompts_begin_as_the_model_wants(gemma, client):
     assert client.completions.create(model="gemma", prompt="", max_tokens=1).usage.prompt_tokens == 1
 
 
+def test_a_prompt_longer_than_the_sliding_window(client):
+    numbers = "".join(f"{i}, " for i in range(1, 200))
+    answer = client.completions.create(model="gemma", prompt=numbers, temperature=0, max_tokens=6)
+    assert answer.usage.prompt_tokens > 512
+    assert answer.choices[0].text.strip().startswith("200")
+
+
 def test_a_seed_is_repeatable(client):
     ask = dict(model="gemma", prompt="Once upon a time", max_tokens=12, temperature=1)
     texts = [client.completions.create(**ask, seed=seed).choices[0].text for seed in (1, 1, 2)]
