@@ -16,7 +16,7 @@ constexpr std::size_t kLanes = 8;
 // Values exponentiated at once where they are only summed.
 constexpr std::size_t kRun = 1024;
 // Values looked at together for one that matters.
-constexpr std::size_t kGlance = 256;
+constexpr std::size_t kGlance = 64;
 
 constexpr float kLowest = -88.0F;
 

@@ -15,6 +15,8 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // Weights whose sums are taken first, so that a draw walks over few of them.
 constexpr std::size_t kBlock = 512;
+// Values looked at together for one that matters.
+constexpr std::size_t kGlance = 64;
 // Candidates that are simply sorted.
 constexpr std::ptrdiff_t kFew = 64;
 
@@ -25,6 +27,16 @@ double Uniform(const SamplingParams& params, std::int64_t position) {
   const PhiloxKey key = {static_cast<std::uint32_t>(params.seed),
                          static_cast<std::uint32_t>(params.seed >> 32)};
   return UniformFrom(Philox(counter, key));
+}
+
+TokenId FirstOf(std::span<const float> logits, float max) {
+  std::size_t first = 0;
+  while (Max(logits.subspan(first, std::min(kGlance, logits.size() - first))) < max) {
+    first += kGlance;
+  }
+  return static_cast<TokenId>(
+      std::find(logits.begin() + static_cast<std::ptrdiff_t>(first), logits.end(), max) -
+      logits.begin());
 }
 
 void CheckParams(const SamplingParams& params) {
@@ -48,8 +60,7 @@ absl::StatusOr<TokenId> Sampler::Sample(std::span<const float> logits, const Seq
     return absl::InvalidArgumentError("no token may follow: all are masked or forbidden");
   }
   if (params.temperature == 0) {
-    return static_cast<TokenId>(std::find(adjusted.begin(), adjusted.end(), max) -
-                                adjusted.begin());
+    return FirstOf(adjusted, max);
   }
   Weigh(adjusted, max, params.temperature, weights_);
   if (params.min_p > 0) KeepMinP(params.min_p);
@@ -81,9 +92,14 @@ void Sampler::KeepTopP(std::span<const float> logits, double top_p) {
   // before it needs one of them. Of real distributions few hundred tokens remain.
   const double cut = (1 - top_p) * total / static_cast<double>(weights_.size());
   candidates_.clear();
-  for (std::size_t i = 0; i < weights_.size(); ++i) {
-    if (weights_[i] > 0 && static_cast<double>(weights_[i]) >= cut) {
-      candidates_.push_back({logits[i], static_cast<TokenId>(i)});
+  const auto counts = [&](float weight) {
+    return weight > 0 && static_cast<double>(weight) >= cut;
+  };
+  for (std::size_t first = 0; first < weights_.size(); first += kGlance) {
+    const std::size_t size = std::min(kGlance, weights_.size() - first);
+    if (!counts(Max(std::span(weights_).subspan(first, size)))) continue;
+    for (std::size_t i = first; i < first + size; ++i) {
+      if (counts(weights_[i])) candidates_.push_back({logits[i], static_cast<TokenId>(i)});
     }
   }
   KeepUpTo(logits, LastOfNucleus(top_p * total));

@@ -188,6 +188,76 @@ TEST(NullModel, HonoursAMask) {
   EXPECT_EQ(result.sequences[0].token, 257);
 }
 
+TEST(NullModel, TakesTheNextTokenThatIsAllowed) {
+  const auto model = Make();
+  const auto path = Path(3);
+  const std::vector<PageId> pages = {0};
+  Batch batch;
+  Sequence& sequence = batch.sequences.emplace_back();
+  sequence.tokens = path;
+  sequence.pages = pages;
+  sequence.logits = Logits::kSampleLast;
+  StepResult result;
+  ASSERT_TRUE(model->Forward(batch, result).ok());
+  const TokenId own = result.sequences[0].token;
+  EXPECT_EQ(result.sequences[0].log_probability, 0);
+
+  std::vector<TokenId> forbidden = {own, own + 1, own + 3};
+  sequence.forbidden = forbidden;
+  ASSERT_TRUE(model->Forward(batch, result).ok());
+  EXPECT_EQ(result.sequences[0].token, own + 2);
+  EXPECT_EQ(result.sequences[0].log_probability, -9999);
+
+  for (TokenId token = 0; token < kVocabulary; ++token) {
+    if (token != 5) forbidden.push_back(token);
+  }
+  sequence.forbidden = forbidden;
+  ASSERT_TRUE(model->Forward(batch, result).ok());
+  EXPECT_EQ(result.sequences[0].token, 5) << "from the beginning again";
+  forbidden.push_back(5);
+  sequence.forbidden = forbidden;
+  EXPECT_EQ(model->Forward(batch, result).code(), absl::StatusCode::kInvalidArgument);
+}
+
+// All of the probability is the next token's; the rest are equals, in order of ids.
+TEST(NullModel, ScoresTokens) {
+  const auto path = Path(6);
+  const std::vector<PageId> pages = {0, 1};
+  std::vector<TokenId> own;
+  for (std::size_t i = 1; i <= path.size(); ++i) {
+    own.push_back(Next(*Make(), std::span(path).first(i), pages));
+  }
+  std::vector<TokenId> scored(own.begin(), own.end() - 1);
+  scored[2] = own[2] + 1;
+  const auto model = Make();
+  Batch batch;
+  batch.sequences.push_back({.tokens = path,
+                             .pages = pages,
+                             .logits = Logits::kSampleLast,
+                             .top_logprobs = 3,
+                             .scored = scored});
+  StepResult result;
+  ASSERT_TRUE(model->Forward(batch, result).ok());
+  const SequenceResult& out = result.sequences[0];
+  ASSERT_EQ(out.scores.size(), 5);
+  const auto expect_top = [](const std::vector<TokenLogprob>& top, TokenId first) {
+    ASSERT_EQ(top.size(), 3);
+    EXPECT_EQ(top[0].token, first);
+    EXPECT_EQ(top[0].log_probability, 0);
+    for (const TokenId token : {0, 1}) {
+      EXPECT_EQ(top[static_cast<std::size_t>(token) + 1].token, token);
+      EXPECT_EQ(top[static_cast<std::size_t>(token) + 1].log_probability, -9999);
+    }
+  };
+  for (std::size_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(out.scores[i].token, scored[i]);
+    EXPECT_EQ(out.scores[i].log_probability, i == 2 ? -9999 : 0);
+    expect_top(out.scores[i].top, own[i]);
+  }
+  EXPECT_EQ(out.token, own[5]);
+  expect_top(out.top, own[5]);
+}
+
 TEST(NullModel, OptionsOutOfRangeAreRefused) {
   const auto code = [](const Options& options, TokenId end = kEnd,
                        std::int32_t size = kVocabulary) {

@@ -58,6 +58,70 @@ TEST(Step, LaysSequencesOneAfterAnother) {
   EXPECT_THAT(step.logit_rows(), IsEmpty());
 }
 
+TEST(Step, LogitsAreWantedOfScoredTokensToo) {
+  const auto rows = [](Logits logits, std::size_t scored) {
+    Sequence sequence = RunOf(kFive, 0, logits);
+    sequence.scored = std::span(kFive).first(scored);
+    Step step;
+    step.Lay(Of(sequence), kLimits);
+    std::vector<std::size_t> tokens;
+    for (const LogitRow& wanted : step.logit_rows()) tokens.push_back(wanted.token);
+    return tokens;
+  };
+  EXPECT_THAT(rows(Logits::kNone, 0), IsEmpty());
+  EXPECT_THAT(rows(Logits::kNone, 3), ElementsAre(0, 1, 2));
+  EXPECT_THAT(rows(Logits::kNone, 5), ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_THAT(rows(Logits::kSampleLast, 0), ElementsAre(4));
+  EXPECT_THAT(rows(Logits::kSampleLast, 2), ElementsAre(0, 1, 4));
+  EXPECT_THAT(rows(Logits::kSampleLast, 4), ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_THAT(rows(Logits::kSampleLast, 5), ElementsAre(0, 1, 2, 3, 4)) << "once each";
+  EXPECT_THAT(rows(Logits::kReturnAll, 2), ElementsAre(0, 1, 2, 3, 4));
+}
+
+TEST(StepDeathTest, WhatADrawMayNotName) {
+  Step step;
+  const auto dies = [&](const Sequence& sequence) {
+    EXPECT_DEATH(step.Lay(Of(sequence), kLimits), "CHECK failed");
+  };
+  const std::vector<TokenId> six(6, 1);
+  const std::vector<TokenId> wrong = {1, 2, 100, 4, 5};
+  const Sequence run = RunOf(kFive, 0, Logits::kSampleLast);
+  Sequence sequence = run;
+  sequence.scored = six;
+  dies(sequence);
+  sequence.scored = wrong;
+  dies(sequence);
+  for (const std::int32_t top : {-1, kMaxTopLogprobs + 1}) {
+    sequence = run;
+    sequence.top_logprobs = top;
+    dies(sequence);
+  }
+  for (const TokenId token : {-1, 100}) {
+    const std::vector<TokenBias> bias = {{token, 1}};
+    sequence = run;
+    sequence.logit_bias = bias;
+    dies(sequence);
+  }
+
+  Sequence penalized = run;
+  penalized.sampling.presence_penalty = 1;
+  dies(penalized);
+  penalized.context = kFive;
+  step.Lay(Of(penalized), kLimits);
+  penalized.prompt_tokens = 5;
+  step.Lay(Of(penalized), kLimits);
+  penalized.prompt_tokens = 6;
+  dies(penalized);
+  penalized.prompt_tokens = 0;
+  penalized.context = std::span(kFive).first(4);
+  dies(penalized);
+  penalized.context = wrong;
+  dies(penalized);
+  penalized.context = kFive;
+  penalized.sampling = run.sampling;  // nothing reads it
+  dies(penalized);
+}
+
 TEST(StepDeathTest, WhatABatchMayNotName) {
   Step step;
   const std::vector<TokenId> nine(9, 1);
