@@ -29,6 +29,7 @@ double Uniform(const SamplingParams& params, std::int64_t position) {
   return UniformFrom(Philox(counter, key));
 }
 
+// The lowest id that has the largest logit.
 TokenId FirstOf(std::span<const float> logits, float max) {
   std::size_t first = 0;
   while (Max(logits.subspan(first, std::min(kGlance, logits.size() - first))) < max) {
@@ -59,9 +60,7 @@ absl::StatusOr<TokenId> Sampler::Sample(std::span<const float> logits, const Seq
   if (max == -kInfinity) {
     return absl::InvalidArgumentError("no token may follow: all are masked or forbidden");
   }
-  if (params.temperature == 0) {
-    return FirstOf(adjusted, max);
-  }
+  if (params.temperature == 0) return FirstOf(adjusted, max);
   Weigh(adjusted, max, params.temperature, weights_);
   if (params.min_p > 0) KeepMinP(params.min_p);
   if (params.top_k > 0) KeepTopK(adjusted, params.top_k);

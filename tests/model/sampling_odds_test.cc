@@ -102,10 +102,10 @@ TEST(Odds, OfAWideRow) {
 }
 
 TEST(Odds, OfEverythingTogether) {
-  for (const float temperature : {0.7F, 1.0F, 1.6F}) {
+  for (const float temperature : {0.7F, 1.6F}) {
     for (const int top_k : {0, 5, 11}) {
-      for (const float top_p : {0.6F, 0.9F, 1.0F}) {
-        for (const float min_p : {0.0F, 0.1F, 0.3F}) {
+      for (const float top_p : {0.8F, 1.0F}) {
+        for (const float min_p : {0.0F, 0.2F}) {
           Drawing drawing = kSpoken;
           drawing.sampling = {.temperature = temperature,
                               .top_k = top_k,
