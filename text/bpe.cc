@@ -127,7 +127,11 @@ void Bpe::Encode(std::string_view run, std::vector<TokenId>& ids, BpeScratch& sc
     ids.push_back(*whole);
     return;
   }
-  if (scratch.known_.empty()) scratch.known_.resize(kKnownRuns);
+  if (scratch.known_.empty()) {  // short texts are not worth its memory
+    MergeRun(run, ids, scratch);
+    if (++scratch.merged_ == kRunsUntilKnown) scratch.known_.resize(kKnownRuns);
+    return;
+  }
   auto& known = scratch.known_[key.Hash() % kKnownRuns];
   if (known.run == key) {
     ids.insert(ids.end(), known.ids.begin(), known.ids.begin() + known.count);

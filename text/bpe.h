@@ -70,6 +70,7 @@ class BpeScratch {
   std::vector<Symbol> symbols_;
   std::vector<Candidate> queue_;  // a heap
   std::vector<Known> known_;      // empty, or kKnownRuns places
+  int merged_ = 0;                // runs, before there was known_
   std::int64_t steps_ = 0;
 };
 
@@ -105,6 +106,7 @@ class Bpe {
   static constexpr TokenId kMergedAway = -2;
   static constexpr std::int32_t kNoRank = INT32_MAX;
   static constexpr std::size_t kKnownRuns = 4096;
+  static constexpr int kRunsUntilKnown = 64;
 
   void FindAtoms(const Vocabulary& vocabulary);
   void AddWholeRuns(const Vocabulary& vocabulary, WholeRuns whole_runs);
