@@ -66,6 +66,10 @@ constexpr std::array kRows = {
                     .steps = kCl100k,
                     .merges = Merges::kIgnoreForTokens,
                     .begin = Begin::kUnlessRefused},
+    // Its own second step has \p{N}+ where this has \p{N}{1,3}: by then no number is longer.
+    PreTokenizerRow{.name = "minicpm5",
+                    .steps = {NumbersOfThree, Cl100kWords},
+                    .merges = Merges::kIgnoreForTokens},
     PreTokenizerRow{.name = "smaug-bpe", .steps = kCl100k},
     PreTokenizerRow{.name = "dbrx", .steps = kCl100k},
     PreTokenizerRow{.name = "chatglm-bpe", .steps = kCl100k},

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes one NAME.json per GGUF file: what the Hugging Face `tokenizers` library makes of hard texts with
-that file's vocabulary, and what llama.cpp does, where a NAME.gguf.inp and .out lie beside it.
+that file's vocabulary, and what llama.cpp expects, where a NAME.gguf.inp and .out lie beside it.
 
     make_family_goldens.py --seed 1 --times 3 FOLDER FILE.gguf...
 
@@ -52,7 +52,7 @@ def main():
     args.folder.mkdir(parents=True, exist_ok=True)
     for path in args.files:
         file = File(path)
-        goldens = {"file": str(path), "supported": file.supported(), "llama_cpp": llama_cpp(path)}
+        goldens = {"file": str(path), "supported": file.supported(), "llama_cpp": []}
         if file.supported():
             rng = random.Random(args.seed)
             plain, special = file.tokenizers()
@@ -60,6 +60,7 @@ def main():
             decoded = [t for t in texts if len(t) < 80][::5]
             goldens |= {
                 "plain": encode(plain, texts),
+                "llama_cpp": [entry | {"reference": plain.encode(entry["text"]).ids} for entry in llama_cpp(path)],
                 "user_defined": encode(plain, with_tokens(rng, file.of_type(USER_DEFINED))),
                 "recognized": encode(special, with_tokens(rng, file.of_type(CONTROL, UNKNOWN, USER_DEFINED))),
                 "decoded": [{"text": plain.decode(plain.encode(t).ids, skip_special_tokens=False),

@@ -16,7 +16,7 @@ from tokenizers import normalizers, pre_tokenizers
 
 # One of each kind; the other names stand for the same.
 FAMILIES = ["gpt-2", "mpt", "smollm", "falcon", "llama-bpe", "qwen2", "qwen35", "seed-coder", "tekken", "gpt-4o",
-            "deepseek-llm", "deepseek-coder", "deepseek-v3"]
+            "deepseek-llm", "deepseek-coder", "deepseek-v3", "minicpm5"]
 TEXTS = [
     *SENTENCES.values(), *CODE,
     "parseHTMLDocument XMLHttpRequest iPhone McDONALD'S \u01c5\u01c5a \u02b0\u02b0A a\u0301B\u0301C \u0301ABC \u0301abc",

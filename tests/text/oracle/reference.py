@@ -101,6 +101,7 @@ PRE_TOKENIZERS = {
     "command-r": (lambda: [digits(), gpt2_words()], True, False),
     "falcon": (falcon, False, False),
     **{name: (by(CL100K), False, True) for name in ("llama-bpe", "llama3", "llama-v3", "lfm2", "glm4")},
+    "minicpm5": (lambda: [split(r"\p{N}{1,3}"), split(words(r"\p{N}+")), only_bytes()], False, True),
     **{name: (by(CL100K), False, False) for name in ("smaug-bpe", "dbrx", "chatglm-bpe")},
     **{name: (by(QWEN2), True, False) for name in ("qwen2", "deepseek-r1-qwen")},
     "qwen35": (by(QWEN35), True, False),
