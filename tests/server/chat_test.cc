@@ -166,6 +166,17 @@ TEST_F(ChatTest, AStreamIsTheWholeAnswerInPieces) {
             answer.at("usage").at("prompt_tokens").as_int64() - 1);
 }
 
+TEST_F(ChatTest, NothingMayBeAskedFor) {
+  Load(EngineRuns::kYes);
+  const json::value answer = Ask("\"max_tokens\":0,\"logprobs\":true")->Json();
+  EXPECT_EQ(answer.at("choices").at(0).at("message").at("content"), "");
+  EXPECT_EQ(answer.at("choices").at(0).at("finish_reason"), "length");
+  EXPECT_TRUE(answer.at("choices").at(0).at("logprobs").at("content").as_array().empty());
+  EXPECT_EQ(answer.at("usage").at("completion_tokens"), 0);
+  const auto streamed = Ask("\"max_tokens\":0,\"stream\":true");
+  ASSERT_EQ(streamed->events.size(), 3U) << "the role, the end, [DONE]";
+}
+
 TEST_F(ChatTest, AStopStringCountsTheTokensUpToItHoweverFarTheEngineRan) {
   Load(EngineRuns::kYes);
   const auto whole = Ask("\"max_tokens\":30");

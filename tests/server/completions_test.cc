@@ -109,6 +109,57 @@ TEST_F(CompletionsTest, AStreamHasTheChoicesOfTheWholeAnswer) {
   EXPECT_EQ(usage.at("usage").at("completion_tokens"), whole.at("usage").at("completion_tokens"));
 }
 
+// The lists of a choice's "logprobs", of all of a stream's chunks one after the other.
+json::object Joined(const std::vector<json::value>& chunks) {
+  json::object lists;
+  for (const json::value& chunk : chunks) {
+    const json::value& logprobs = chunk.at("choices").at(0).at("logprobs");
+    if (logprobs.is_null()) continue;
+    for (const auto& member : logprobs.as_object()) {
+      json::value& list = lists.emplace(member.key(), json::array()).first->value();
+      for (const json::value& one : member.value().as_array()) list.as_array().push_back(one);
+    }
+  }
+  return lists;
+}
+
+TEST_F(CompletionsTest, LogprobsOfAStreamAreThoseOfTheWholeAnswer) {
+  Load(EngineRuns::kYes);
+  const std::string members =
+      R"("prompt":"Prompt é","max_tokens":30,"ignore_eos":true,"echo":true,"logprobs":3)";
+  const json::value whole = Ask(members)->Json().at("choices").at(0);
+  const json::object& logprobs = whole.at("logprobs").as_object();
+  for (const auto& member : logprobs) {
+    EXPECT_EQ(member.value().as_array().size(), 9U + 30U) << member.key();
+  }
+  EXPECT_TRUE(logprobs.at("token_logprobs").at(0).is_null());
+  EXPECT_TRUE(logprobs.at("token_logprobs").at(1).is_number());
+  EXPECT_EQ(logprobs.at("tokens").at(7), "bytes:\\xc3") << "the first byte of the last letter";
+  EXPECT_EQ(logprobs.at("text_offset").at(8), 7);
+  EXPECT_EQ(logprobs.at("text_offset").at(9), 8);
+  EXPECT_EQ(logprobs.at("text_offset").at(38), 8 + 29);
+  EXPECT_EQ(Joined(Ask(members + R"(,"stream":true)")->Chunks()), logprobs);
+}
+
+TEST_F(CompletionsTest, APromptAloneCanBeScored) {
+  Load(EngineRuns::kYes);
+  const json::value answer =
+      Ask(R"("prompt":["abc","d"],"max_tokens":0,"echo":true,"logprobs":0)")->Json();
+  const json::value& first = answer.at("choices").at(0);
+  EXPECT_EQ(first.at("text"), "abc");
+  EXPECT_EQ(first.at("finish_reason"), "length");
+  EXPECT_EQ(first.at("logprobs").at("tokens"), (json::array{"a", "b", "c"}));
+  EXPECT_EQ(first.at("logprobs").at("top_logprobs").at(1).as_object().size(), 1U)
+      << "the token itself";
+  const json::value& second = answer.at("choices").at(1);
+  EXPECT_EQ(second.at("logprobs").at("token_logprobs"), json::array{nullptr});
+  EXPECT_EQ(answer.at("usage").at("completion_tokens"), 0);
+  const auto stream =
+      Ask(R"("prompt":"abc","max_tokens":0,"echo":true,"logprobs":0,"stream":true)");
+  ASSERT_EQ(stream->events.size(), 3U) << "the prompt, the end, [DONE]";
+  EXPECT_EQ(Joined(stream->Chunks()), first.at("logprobs").as_object());
+}
+
 TEST_F(CompletionsTest, AStopStringEndsOneChoiceAndNotTheOthers) {
   Load(EngineRuns::kYes);
   const std::string members = R"("prompt":["One","Two"],"max_tokens":20,"ignore_eos":true)";
