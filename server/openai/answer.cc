@@ -2,12 +2,17 @@
 
 #include <utility>
 
+#include "base/check.h"
 #include "server/openai/characters.h"
 
 namespace banyan::server::openai {
 
 Answer::Answer(const text::Codec& codec, Options options)
-    : options_(std::move(options)), detokenizer_(codec), stops_(options_.stops) {}
+    : options_(std::move(options)), detokenizer_(codec), stops_(options_.stops) {
+  if (!options_.reasoning) return;
+  CHECK(codec.reasoning() != nullptr);
+  splitter_.emplace(*codec.reasoning(), *options_.reasoning);
+}
 
 Delta Answer::Push(ScoredToken token) {
   if (stopped_) return {};
@@ -31,6 +36,7 @@ Delta Answer::Finish() {
     text += held;
   }
   Delta delta = Tell(std::move(text));
+  if (splitter_) Split(splitter_->Finish(), delta);
   for (Waiting& one : waiting_) delta.entries.push_back(std::move(one.entry));
   waiting_.clear();
   return delta;
@@ -58,8 +64,20 @@ Delta Answer::Tell(std::string text) {
     waiting_.pop_front();
   }
   if (stopped_) waiting_.clear();
-  delta.text = std::move(text);
+  if (splitter_) {
+    Split(splitter_->Push(text), delta);
+  } else {
+    delta.text = std::move(text);
+  }
   return delta;
+}
+
+void Answer::Split(text::ReasoningSplitter::Output output, Delta& delta) {
+  reasoned_ |= !output.reasoning.empty();
+  answered_ |= !output.answer.empty();
+  if (!answered_) tokens_before_text_ = tokens_;
+  delta.reasoning += output.reasoning;
+  delta.text += output.answer;
 }
 
 }  // namespace banyan::server::openai

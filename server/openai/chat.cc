@@ -29,6 +29,7 @@ Result<Question> Prepare(Service& service, const ServedModel& model, const std::
   question.id_kind = "chatcmpl";
   question.prompt_field = "messages";
   ChoicePlan plan{.request = std::move(*request), .answer = AnswerOptions(generation)};
+  if (model.codec->reasoning() != nullptr) plan.answer.reasoning = prompt->start;
   question.plans.push_back(std::move(plan));
   return question;
 }

@@ -49,6 +49,7 @@ class Choice {
   }
   scheduler::FinishReason reason() const { return reason_; }
   const scheduler::Usage& usage() const { return usage_; }
+  std::int64_t reasoning_tokens() const { return answer_.reasoning_tokens(); }
 
  private:
   void Begin();

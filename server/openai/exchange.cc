@@ -99,12 +99,15 @@ bool Exchange::ended() const {
 
 TotalUsage Exchange::usage() const {
   TotalUsage total;
+  std::int64_t reasoning = 0;
   for (const auto& choice : choices_) {
     const scheduler::Usage& usage = choice->usage();
     total.prompt_tokens += usage.prompt_tokens;
     total.cached_tokens += usage.cached_tokens;
     total.output_tokens += usage.output_tokens;
+    reasoning += choice->reasoning_tokens();
   }
+  if (model_.codec->reasoning() != nullptr) total.reasoning_tokens = reasoning;
   return total;
 }
 

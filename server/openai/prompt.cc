@@ -57,7 +57,11 @@ Result<ChatPrompt> EncodeChat(const ServedModel& model, const text::Conversation
   absl::StatusOr<std::vector<TokenId>> tokens = codec.Encode(*pieces, added);
   if (!tokens.ok()) return Invalid("messages", Sentence(tokens.status().message()));
   if (tokens->empty()) return Invalid("messages", "The messages come to no tokens.");
-  return ChatPrompt{.tokens = *std::move(tokens)};
+  ChatPrompt prompt{.tokens = *std::move(tokens)};
+  if (const text::ReasoningMarks* marks = codec.reasoning()) {
+    prompt.start = text::ReasoningSplitter::StartAfter(*marks, *pieces);
+  }
+  return prompt;
 }
 
 Result<std::vector<TokenId>> EncodeText(const ServedModel& model, std::string_view text,

@@ -10,6 +10,7 @@
 #include "server/openai/result.h"
 #include "server/service.h"
 #include "text/codec.h"
+#include "text/stream.h"
 
 namespace banyan::server::openai {
 
@@ -21,6 +22,8 @@ http::Error TooLong(std::string_view field, std::string message);
 
 struct ChatPrompt {
   std::vector<TokenId> tokens;  // at least one
+  // Of models that mark their reasoning: whether the answer begins within it.
+  text::ReasoningSplitter::Start start = text::ReasoningSplitter::Start::kAnswer;
 };
 
 // The chat template over the conversation, encoded. 400 with the template's own words when it

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/server/thinking_codec.h"
 #include "text/codec.h"
 
 namespace banyan::server::openai {
@@ -167,6 +168,53 @@ TEST_F(AnswerTest, ATokenWithoutTextGoesWithTheNextOrTheEnd) {
   EXPECT_THAT(Indices(deltas[0]), ElementsAre(0, 1));
   EXPECT_TRUE(PushToken(answer, kControl).empty());
   EXPECT_THAT(Indices(answer.Finish()), ElementsAre(2));
+}
+
+class ReasoningTest : public AnswerTest {
+ protected:
+  // All of an answer to a prompt that opened no reasoning.
+  Delta Say(Answer& answer, std::string_view bytes) {
+    Delta all;
+    for (Delta& delta : Push(answer, bytes)) all.Append(std::move(delta));
+    all.Append(answer.Finish());
+    return all;
+  }
+  Answer::Options Options(std::vector<std::string> stops) {
+    return {.stops = std::move(stops),
+            .entries = true,
+            .reasoning = text::ReasoningSplitter::Start::kAnswer};
+  }
+
+  const ThinkingCodec thinking_{""};
+};
+
+TEST_F(ReasoningTest, StopStringsAreFoundInTheReasoningToo) {
+  Answer answer(thinking_, Options({"STOP"}));
+  const Delta all = Say(answer, "<think>Let me STOP here</think>Yes");
+  EXPECT_EQ(all.reasoning, "Let me ");
+  EXPECT_EQ(all.text, "");
+  EXPECT_TRUE(answer.stopped());
+  EXPECT_EQ(answer.reasoning_tokens(), answer.tokens()) << "all of it";
+}
+
+TEST_F(ReasoningTest, WhatAMarkBeganIsTextWhenTheAnswerEnds) {
+  Answer open(thinking_, Options({"STOP"}));
+  EXPECT_EQ(Say(open, "<think>a</thi").reasoning, "a</thi");
+  Answer stopped(thinking_, Options({"STOP"}));
+  EXPECT_EQ(Say(stopped, "<think>a</thiSTOP").reasoning, "a</thi");
+}
+
+TEST_F(ReasoningTest, NoEntryIsLost) {
+  Answer answer(thinking_, Options({}));
+  EXPECT_THAT(Indices(Say(answer, "<think>a</think>b")),
+              ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16));
+  EXPECT_EQ(answer.reasoning_tokens(), 16);
+}
+
+TEST_F(ReasoningTest, AMarkThatIsNotAtTheBeginningIsText) {
+  Answer answer(thinking_, Options({}));
+  EXPECT_EQ(Say(answer, "No <think>a</think>b").text, "No <think>a</think>b");
+  EXPECT_EQ(answer.reasoning_tokens(), 0);
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/server/fixture.h"
+#include "tests/server/thinking_codec.h"
 
 namespace banyan::server::openai {
 namespace {
@@ -193,6 +194,69 @@ TEST_F(ChatTest, AStopStringCountsTheTokensUpToItHoweverFarTheEngineRan) {
   EXPECT_EQ(Text(answer.at("choices").at(0).at("message").at("content")), text.substr(0, 20));
   EXPECT_EQ(answer.at("usage").at("completion_tokens"), 25);
   EXPECT_TRUE(MetricsShow("\nbanyan_generated_tokens_total 55\n"));
+}
+
+TEST_F(ChatTest, ReasoningIsSplitOffTheAnswer) {
+  model_.codec = std::make_unique<const ThinkingCodec>("");
+  Load(EngineRuns::kYes);
+  const std::string said = "<think>\nHm.\n</think>\n\nYes.";
+  const std::string members = absl::StrCat("\"max_tokens\":", said.size());
+  steps_.Say(said);
+  const json::value whole = Ask(members + ",\"logprobs\":true")->Json();
+  const json::value& message = whole.at("choices").at(0).at("message");
+  EXPECT_EQ(message.at("reasoning_content"), "Hm.");
+  EXPECT_EQ(message.at("content"), "Yes.");
+  EXPECT_EQ(whole.at("choices").at(0).at("finish_reason"), "length");
+  EXPECT_EQ(whole.at("usage").at("completion_tokens"), said.size());
+  EXPECT_EQ(whole.at("usage").at("completion_tokens_details").at("reasoning_tokens"),
+            said.size() - 4);
+  EXPECT_EQ(whole.at("choices").at(0).at("logprobs").at("content").as_array().size(), said.size())
+      << "of every token, marks and reasoning too";
+
+  steps_.Say(said);
+  const auto streamed =
+      Ask(members + R"(,"logprobs":true,"stream":true,"stream_options":{"include_usage":true})");
+  std::string reasoning;
+  std::string content;
+  std::size_t entries = 0;
+  for (const json::value& chunk : streamed->Chunks()) {
+    if (chunk.at("choices").as_array().empty()) continue;
+    const json::object& delta = chunk.at("choices").at(0).at("delta").as_object();
+    if (delta.contains("reasoning_content")) reasoning += Text(delta.at("reasoning_content"));
+    if (delta.contains("content")) content += Text(delta.at("content"));
+    const json::value& logprobs = chunk.at("choices").at(0).at("logprobs");
+    if (!logprobs.is_null()) entries += logprobs.at("content").as_array().size();
+  }
+  EXPECT_EQ(reasoning, "Hm.");
+  EXPECT_EQ(content, "Yes.");
+  EXPECT_EQ(entries, said.size());
+  EXPECT_EQ(streamed->Chunks().back().at("usage"), [&] {
+    json::value usage = whole.at("usage");
+    usage.at("prompt_tokens_details").at("cached_tokens") =
+        usage.at("prompt_tokens").as_int64() - 1;
+    return usage;
+  }());
+}
+
+TEST_F(ChatTest, ReasoningMayBeginInThePrompt) {
+  model_.codec = std::make_unique<const ThinkingCodec>("<think>\n");
+  Load(EngineRuns::kYes);
+  const std::string said = "Hm.</think>Yes.";
+  steps_.Say(said);
+  const json::value whole = Ask(absl::StrCat("\"max_tokens\":", said.size()))->Json();
+  const json::value& message = whole.at("choices").at(0).at("message");
+  EXPECT_EQ(message.at("reasoning_content"), "Hm.");
+  EXPECT_EQ(message.at("content"), "Yes.");
+}
+
+TEST_F(ChatTest, AnAnswerWithoutReasoningIsAllContent) {
+  model_.codec = std::make_unique<const ThinkingCodec>("");
+  Load(EngineRuns::kYes);
+  steps_.Say("Yes.");
+  const json::value whole = Ask("\"max_tokens\":4")->Json();
+  EXPECT_FALSE(whole.at("choices").at(0).at("message").as_object().contains("reasoning_content"));
+  EXPECT_EQ(whole.at("choices").at(0).at("message").at("content"), "Yes.");
+  EXPECT_EQ(whole.at("usage").at("completion_tokens_details").at("reasoning_tokens"), 0);
 }
 
 TEST_F(ChatTest, AnErrorAfterTheFirstTokenIsOneErrorEventAndTheEnd) {

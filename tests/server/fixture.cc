@@ -29,7 +29,9 @@ class FragileModel final : public model::Model {
   absl::Status Forward(const Batch& batch, StepResult& result) override {
     steps_.PassGate();
     if (steps_.Fails()) return absl::InternalError("the test breaks it here");
-    return inner_->Forward(batch, result);
+    const absl::Status status = inner_->Forward(batch, result);
+    if (status.ok()) steps_.Sampled(result);
+    return status;
   }
   std::size_t page_bytes() const override { return inner_->page_bytes(); }
   void ReadPage(PageId page, std::span<std::byte> bytes) const override {
@@ -57,6 +59,20 @@ void Steps::Open() {
     passing_ = 1 << 30;
   }
   opened_.notify_all();
+}
+
+void Steps::Say(std::string bytes) {
+  const std::lock_guard lock(mutex_);
+  said_ = std::move(bytes);
+}
+
+void Steps::Sampled(StepResult& result) {
+  const std::lock_guard lock(mutex_);
+  for (SequenceResult& sequence : result.sequences) {
+    if (sequence.token < 0 || said_.empty()) continue;
+    sequence.token = static_cast<unsigned char>(said_.front());
+    said_.erase(0, 1);
+  }
 }
 
 void Steps::PassGate() {
@@ -118,7 +134,7 @@ std::vector<boost::json::value> FakeClient::Chunks() const {
 }
 
 void EngineTest::Load(EngineRuns runs, std::size_t max_queue) {
-  model_.codec = text::Codec::ForBytes();
+  if (model_.codec == nullptr) model_.codec = text::Codec::ForBytes();
   model::Options options;
   options.kv_memory = 1 << 16;  // 8192 tokens
   auto null = model::Model::Null(options, model_.codec->end_tokens().front(),

@@ -33,10 +33,13 @@ class Steps {
   // So many more steps run; the one after them does not end before Open.
   void CloseAfter(int steps);
   void Open();
+  // From now on these bytes are what is sampled, one after the other.
+  void Say(std::string bytes);
 
   // The model's side.
   bool Fails() { return good_.fetch_sub(1) <= 0; }
   void PassGate();
+  void Sampled(StepResult& result);
   int begun() const { return begun_; }
 
  private:
@@ -45,6 +48,7 @@ class Steps {
   std::mutex mutex_;
   std::condition_variable opened_;
   int passing_ = 1 << 30;  // steps that need not wait
+  std::string said_;
 };
 
 // Keeps what it is told to send. A reader that is not reading holds up Events until it reads.
@@ -88,6 +92,7 @@ class EngineTest : public ::testing::Test {
 
   // The engine is there; EngineRuns::kNot leaves it standing, so that requests wait.
   enum class EngineRuns { kYes, kNot };
+  // A codec that was put into `model_` before stays.
   void Load(EngineRuns runs, std::size_t max_queue = 4);
 
   // Begins to answer a request of `path` with that body.
