@@ -46,7 +46,8 @@ absl::StatusOr<const Architecture*> FindArchitecture(const Metadata& metadata) {
     if (architecture.name == *name) return &architecture;
   }
   return absl::UnimplementedError(absl::StrCat("the architecture ", Quote(*name),
-                                               " is not supported (supported: ", Known(), ")"));
+                                               " is not supported (supported: ", Known(),
+                                               "; docs/models.md says what another one needs)"));
 }
 
 absl::StatusOr<std::unique_ptr<Model>> Model::Load(std::unique_ptr<File> file,

@@ -18,7 +18,7 @@ constexpr std::int32_t kLayersOf27B = 62;
 // files say so nowhere but in their depth.
 float AttentionScale(const DecoderShape& shape) {
   if (shape.layers != kLayersOf27B) return shape.attention_scale;
-  return 1 / std::sqrt(static_cast<float>(shape.embedding / shape.heads));
+  return 1 / std::sqrt(static_cast<float>(shape.embedding) / static_cast<float>(shape.heads));
 }
 
 }  // namespace

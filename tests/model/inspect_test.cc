@@ -14,25 +14,27 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 TEST(Inspect, FactsAreThoseOfTheLoadedModel) {
-  const TinyModel tiny({.family = "gemma3", .layers = 3, .tied_head = true});
-  const Inspection inspection = Inspect(*OpenBytes(tiny.Write()));
-  EXPECT_THAT(inspection.problems, IsEmpty());
-  const auto model = Model::Load(OpenBytes(tiny.Write()), {.kv_memory = 1 << 16});
-  ASSERT_TRUE(model.ok()) << model.status();
-  const Facts& loaded = (*model)->facts();
-  const Facts& facts = inspection.facts;
-  EXPECT_EQ(facts.name, loaded.name);
-  EXPECT_EQ(facts.architecture, loaded.architecture);
-  EXPECT_EQ(facts.vocabulary_size, loaded.vocabulary_size);
-  EXPECT_EQ(facts.context_length, loaded.context_length);
-  EXPECT_EQ(facts.layers, loaded.layers);
-  EXPECT_EQ(facts.heads, loaded.heads);
-  EXPECT_EQ(facts.kv_heads, loaded.kv_heads);
-  EXPECT_EQ(facts.head_dim, loaded.head_dim);
-  EXPECT_EQ(facts.parameters, loaded.parameters);
-  EXPECT_EQ(facts.kv_bytes_per_token, loaded.kv_bytes_per_token);
-  // Loading pads rows to whole tiles.
-  EXPECT_LE(facts.weight_bytes, loaded.weight_bytes);
+  for (const std::string family : {"gemma3", "llama", "qwen2", "qwen3"}) {
+    const TinyModel tiny({.family = family, .layers = 3, .tied_head = true});
+    const Inspection inspection = Inspect(*OpenBytes(tiny.Write()));
+    EXPECT_THAT(inspection.problems, IsEmpty());
+    const auto model = Model::Load(OpenBytes(tiny.Write()), {.kv_memory = 1 << 16});
+    ASSERT_TRUE(model.ok()) << model.status();
+    const Facts& loaded = (*model)->facts();
+    const Facts& facts = inspection.facts;
+    EXPECT_EQ(facts.name, loaded.name);
+    EXPECT_EQ(facts.architecture, loaded.architecture);
+    EXPECT_EQ(facts.vocabulary_size, loaded.vocabulary_size);
+    EXPECT_EQ(facts.context_length, loaded.context_length);
+    EXPECT_EQ(facts.layers, loaded.layers);
+    EXPECT_EQ(facts.heads, loaded.heads);
+    EXPECT_EQ(facts.kv_heads, loaded.kv_heads);
+    EXPECT_EQ(facts.head_dim, loaded.head_dim);
+    EXPECT_EQ(facts.parameters, loaded.parameters);
+    EXPECT_EQ(facts.kv_bytes_per_token, loaded.kv_bytes_per_token);
+    // Loading pads rows to whole tiles.
+    EXPECT_LE(facts.weight_bytes, loaded.weight_bytes);
+  }
 }
 
 TEST(Inspect, AllThatKeepsAFileFromRunningIsSaid) {
