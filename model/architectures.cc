@@ -13,12 +13,9 @@
 namespace banyan::model {
 namespace {
 
-constexpr Architecture kArchitectures[] = {
-    {"gemma3", ReadGemma3},
-    {"llama", ReadLlama},
-    {"qwen2", ReadQwen2},
-    {"qwen3", ReadQwen3},
-};
+#define BANYAN_ENTRY(name, read) {name, read},
+constexpr Architecture kArchitectures[] = {BANYAN_FAMILIES(BANYAN_ENTRY)};
+#undef BANYAN_ENTRY
 
 std::string Known() {
   std::string names;

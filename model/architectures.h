@@ -1,6 +1,6 @@
 // The architectures that run, by the name that a file gives in general.architecture.
 //
-// All are decoders. To add one: a file in families/ and a line in architectures.cc
+// All are decoders. To add one: a file in families/ and a line in the table of families/families.h
 // (docs/models.md).
 #pragma once
 

@@ -12,9 +12,15 @@
 
 namespace banyan::model {
 
-DecoderShape ReadGemma3(Settings& settings, TensorSet& tensors);
-DecoderShape ReadLlama(Settings& settings, TensorSet& tensors);
-DecoderShape ReadQwen2(Settings& settings, TensorSet& tensors);
-DecoderShape ReadQwen3(Settings& settings, TensorSet& tensors);
+// The table of families: the name in general.architecture, and the function that reads its keys.
+#define BANYAN_FAMILIES(FAMILY) \
+  FAMILY("gemma3", ReadGemma3)  \
+  FAMILY("llama", ReadLlama)    \
+  FAMILY("qwen2", ReadQwen2)    \
+  FAMILY("qwen3", ReadQwen3)
+
+#define BANYAN_DECLARE(name, read) DecoderShape read(Settings& settings, TensorSet& tensors);
+BANYAN_FAMILIES(BANYAN_DECLARE)
+#undef BANYAN_DECLARE
 
 }  // namespace banyan::model
