@@ -296,6 +296,22 @@ TEST(UserDefinedTokens, NeverTakeThePlaceOfOneThatTheTemplateWrote) {
   EXPECT_EQ(codec->Encode("x<|im_end|>y", ControlTokens::kPlainText)->front(), 261);
 }
 
+TEST(TokenizerMetadata, ControlTokensThatMarkReasoningHaveTheirText) {
+  ToyMetadata metadata;
+  for (const char* mark : {"<think>", "</think>", "<other>"}) {
+    metadata.strings(kTokens).push_back(mark);
+    metadata.integers(kTypes).push_back(3);
+  }
+  metadata.values["tokenizer.chat_template"] = std::string(
+      "{% for m in messages %}{{ m.content.split('</think>')[-1] }}{% endfor %}"
+      "{% if add_generation_prompt %}<think>{% endif %}");
+  const auto codec = *Codec::FromMetadata(metadata);
+  ASSERT_NE(codec->reasoning(), nullptr);
+  EXPECT_EQ(codec->TokenBytes(261), "<think>");
+  EXPECT_EQ(codec->TokenBytes(262), "</think>");
+  EXPECT_EQ(codec->TokenBytes(263), "");
+}
+
 // A file may call user-defined what gives a chat its structure.
 TEST(UserDefinedTokens, WithWhichAMessageCouldPassForTheTemplateAreControlTokens) {
   ToyMetadata metadata;
@@ -306,13 +322,17 @@ TEST(UserDefinedTokens, WithWhichAMessageCouldPassForTheTemplateAreControlTokens
   };
   metadata.integers(kTypes)[258] = 4;  // <|im_start|>: the template writes it
   metadata.integers(kTypes)[259] = 4;  // <|im_end|>: it ends an answer too
+  const TokenId called = add("<tool_call>");
   const TokenId named = add("<fim>");
   const TokenId turn = add("<start_of_turn>");
   const TokenId free = add("<free>");
   const TokenId spaces = add("\n");  // the template writes it, but it says nothing
   metadata.values["tokenizer.ggml.fim_pre_token_id"] = std::int64_t{named};
+  metadata.values["tokenizer.chat_template"] = std::string(
+      "{% for m in messages %}\n<|im_start|>{{ m.content }}{% if m.tool %}<tool_call>{% endif %}"
+      "{% endfor %}");
   const auto codec = *Codec::FromMetadata(metadata);
-  for (const TokenId id : {258, 259, named, turn}) {
+  for (const TokenId id : {258, 259, called, named, turn}) {
     const std::string spelling(codec->TokenPiece(id));
     EXPECT_EQ(codec->Encode(spelling, ControlTokens::kPlainText)->size(), spelling.size());
     EXPECT_THAT(*codec->Encode(spelling, ControlTokens::kRecognize), ElementsAre(id));

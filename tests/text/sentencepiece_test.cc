@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "tests/text/toy_metadata.h"
 #include "text/codec.h"
+#include "text/stream.h"
 
 namespace banyan::text {
 namespace {
@@ -89,6 +90,18 @@ TEST(SentencePiece, CharactersWithoutATokenAreTheirBytes) {
               ElementsAre("\u2581", "a", "<0xC3>", "<0xA9>", "<0x0A>"));
   EXPECT_EQ(codec->Decode(*codec->Encode("a\u00e9\n", ControlTokens::kPlainText)), "a\u00e9\n");
   EXPECT_EQ(codec->TokenBytes(3 + 0xC3), "\xC3");
+}
+
+TEST(SentencePiece, BytesOfACharacterStreamAsOneCharacter) {
+  const auto codec = Make(Toy({"\u2581", "a"}));
+  Detokenizer detokenizer(*codec);
+  std::string text;
+  for (const TokenId id : {259, 3 + 0xE4, 3 + 0xB8, 3 + 0xAD, 260}) {
+    const std::string delta = detokenizer.Push(id);
+    EXPECT_EQ(delta.empty(), id == 3 + 0xE4 || id == 3 + 0xB8);
+    text += delta;
+  }
+  EXPECT_EQ(text + detokenizer.Finish(), " \u4e2da");
 }
 
 TEST(SentencePiece, BeginOfTextIsAddedUnlessTheFileSaysNo) {

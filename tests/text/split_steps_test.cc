@@ -136,12 +136,12 @@ TEST(SplitSteps, CutWhereTheirExpressionsDo) {
   }
 }
 
-TEST(SplitSteps, AMegabyteOfAnythingIsCutInLinearTime) {
+TEST(SplitSteps, LongTextsOfAnythingAreCutInLinearTime) {
   for (const Step& step : kSteps) {
     for (const std::string part :
          {" ", "\n", " \n", "a", "A", "aA", "1", "!", "'", "\u0301", "\u3000", "\u3000a", "\x01"}) {
       std::string text;
-      while (text.size() < (1 << 20)) text += part;
+      while (text.size() < (1 << 18)) text += part;
       std::size_t bytes = 0;
       step.step(text + "x", [&](std::string_view run) { bytes += run.size(); });
       EXPECT_EQ(bytes, text.size() + 1);
