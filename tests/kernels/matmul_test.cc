@@ -214,13 +214,19 @@ INSTANTIATE_TEST_SUITE_P(BlocksOf256, ExtremeSums,
                          Combine(ValuesIn(kBlocksOf256), Values(0x00, 0xff),
                                  Values(0x00, 0x7f, 0x80, 0xff), Values(127.0F, -127.0F)));
 
-TEST(MatMulBlocking, ManyWideRowsHaveTheBitsOfOne) {
+class MatMulBlocking : public ::testing::TestWithParam<DType> {};
+INSTANTIATE_TEST_SUITE_P(Formats, MatMulBlocking,
+                         Values(DType::kF16, DType::kQ4_1, DType::kQ8_0, DType::kQ5_K,
+                                DType::kQ6_K));
+
+TEST_P(MatMulBlocking, ManyWideRowsHaveTheBitsOfOne) {
   // More bytes of input than stay in the second-level cache, so that rows go in several groups.
   constexpr int kCols = 8192;
   constexpr int kRows = 83;
   Rig rig(2);
-  const RandomMatrix weights(DType::kQ4_1, 16, kCols, 6);
+  const RandomMatrix weights(GetParam(), 16, kCols, 6);
   const CpuBackend::Matrix packed = rig.backend->PackMatrix(weights.host());
+  rig.KeepFloats();
   const CpuBackend::Activations x = rig.Load(RandomRows(kRows, kCols, 9));
   const CpuBackend::Vector norm = rig.PackVector(Row(kCols, 1.0F));
   CpuBackend::Input in = rig.backend->MakeInput(kRows, kCols);
