@@ -355,18 +355,18 @@ class Braces {
   void Write(const Value& value, std::string_view spelled) {
     Spec spec = ReadSpec(spelled);
     if (spelled.empty()) return WriteText(writer_, value);
-    if (value.IsNumber() && (!value.Is(Kind::kBool) || spec.type != '\0')) {
+    if (value.IsNumber()) {
       const Value body = MakeString(budget_, SpellNumber(value, spec), value.source());
       return WritePadded(writer_, body, spec, '>');
     }
-    if (!value.IsString() && !value.Is(Kind::kBool)) {
+    if (!value.IsString()) {
       Fail(absl::StrCat("unsupported format string passed to ", std::string(TypeName(value)),
                         ".__format__"));
     }
     if ((spec.type != '\0' && spec.type != 's') || spec.align == '=') {
       Fail("a format that is not for strings");
     }
-    Value text = ToText(budget_, value);
+    Value text = value;
     if (spec.precision >= 0) {
       text = Substring(text, 0, ByteOf(text.text(), static_cast<std::size_t>(spec.precision)));
     }

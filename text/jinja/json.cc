@@ -115,7 +115,6 @@ class JsonWriter {
     if (code < 0x80) {
       const std::size_t named = kNamed.find(static_cast<char>(code));
       if (named != std::string_view::npos) return {'\\', kNames[named]};
-      if (code == 0x7F) return "\x7F";
     }
     const auto value = static_cast<unsigned>(code);
     if (value < 0x10000) return absl::StrFormat("\\u%04x", value);

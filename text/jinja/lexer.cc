@@ -119,8 +119,8 @@ std::vector<Token> Lexer::Run() {
 }
 
 Lexer::Tag Lexer::NextTag() const {
-  for (std::size_t i = text_.find('{', at_); i + 1 < text_.size(); i = text_.find('{', i + 1)) {
-    const char kind = text_[i + 1];
+  for (std::size_t i = text_.find('{', at_); i != kNone; i = text_.find('{', i + 1)) {
+    const char kind = i + 1 < text_.size() ? text_[i + 1] : '\0';
     if (kind != '{' && kind != '%' && kind != '#') continue;
     Tag tag = {.at = i, .after = i + 2, .kind = kind};
     if (tag.after < text_.size() && (text_[tag.after] == '-' || text_[tag.after] == '+')) {

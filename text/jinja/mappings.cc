@@ -5,6 +5,13 @@
 
 namespace banyan::text::jinja {
 
+void AddAll(Mapping& to, const Mapping& from) {
+  for (const auto& [key, value] : from.entries()) {
+    from.budget().Step();
+    to.Set(key, value);
+  }
+}
+
 Ref<Mapping> MakeMapping(Objects& objects, const Arguments& arguments) {
   Budget& budget = objects.budget();
   Ref<Mapping> made = objects.NewMapping();
@@ -12,10 +19,7 @@ Ref<Mapping> MakeMapping(Objects& objects, const Arguments& arguments) {
   if (!arguments.positional.empty()) {
     const Value& from = arguments.positional[0];
     if (from.Is(Kind::kMapping)) {
-      for (const auto& [key, value] : from.As<Mapping>().entries()) {
-        budget.Step();
-        made->Set(key, value);
-      }
+      AddAll(*made, from.As<Mapping>());
     } else {
       Iterator pairs(from);
       Value pair;

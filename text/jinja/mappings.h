@@ -6,6 +6,8 @@
 
 namespace banyan::text::jinja {
 
+void AddAll(Mapping& to, const Mapping& from);
+
 // From a mapping or a list of pairs, and from named arguments.
 Ref<Mapping> MakeMapping(Objects& objects, const Arguments& arguments);
 

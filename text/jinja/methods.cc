@@ -56,9 +56,9 @@ Value MappingGet(Evaluator&, const Value& self, const Arguments& arguments) {
 
 Value MappingCopy(Evaluator& evaluator, const Value& self, const Arguments& arguments) {
   arguments.ExpectNone("copy");
-  Arguments only;
-  only.positional.push_back(self);
-  return AsValue(MakeMapping(evaluator.objects(), only));
+  const Ref<Mapping> copy = evaluator.objects().NewMapping();
+  AddAll(*copy, AsMapping(self));
+  return AsValue(copy);
 }
 
 Value ListCopy(Evaluator&, const Value& self, const Arguments& arguments) {
