@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares a model's logits with llama.cpp's, at every position of twelve prompts.
 
-usage: compare_llama_cpp.py --model MODEL.gguf --logits-dump BINARY
+usage: compare_llama_cpp.py --model MODEL.gguf --logits-dump BINARY [--threads 2]
 
 Run by `./dev full` with a Python that has llama-cpp-python 0.3.36. Prompts become ids by llama.cpp, so that
 only the network is compared. Both implementations read activations in int8 where weights are quantized, but
@@ -22,6 +22,26 @@ STORY = ("Once upon a time, in a small village by the sea, there lived an old fi
          "fishermen laughed at him, but the children loved him, for he told them stories of the deep: of cities of "
          "coral, of whales that sang in words, and of a fish as old as the moon. One day the youngest of the children "
          "asked")
+MORE = (" him why he went out at all, since the sea gave him nothing. The old man put down the net that he was mending "
+        "and looked at the water for a while. When I was as small as you, he said, my grandmother took me along the "
+        "cliffs to a cave that can be entered only on the two lowest tides of the year. Inside, the walls were covered "
+        "with drawings: boats with square sails, a lighthouse that nobody has ever built, and under them all one "
+        "enormous fish with a lantern in its mouth. She told me that whoever drew it had seen it, and that it would be "
+        "seen again by somebody patient. The children wanted to know whether the cave was still there. It was, he said, "
+        "but a rock had fallen across the way, and no one had gone in for forty years. That evening Marta, the baker's "
+        "daughter, copied the tide tables from the harbour office into her school book. Seventeen days later, before "
+        "anyone in the village was awake, five of them walked along the beach with two ropes, a bicycle lamp and half "
+        "a loaf of bread. The rock was larger than they had hoped. Behind it, however, the sea had washed out a gap "
+        "just wide enough for the smallest, who was called Ilie and was afraid of nothing but geese. He crawled "
+        "through with the lamp between his teeth. For a long time they heard only the waves. Then he shouted that the "
+        "drawings were real, all of them, and that there was something else which the old man had not mentioned: "
+        "beside the fish somebody had painted a rowing boat, and in it, quite clearly, an old man with five children. "
+        "They did not talk much on the way home. The baker asked Marta why her shoes were full of sand, and she said "
+        "that she had been reading. The next morning the fisherman found them sitting in his boat, wrapped in "
+        "blankets, with the bread on their knees. He looked at them, then at the horizon, where the first light was "
+        "turning the clouds from grey to pink, and without asking a single question he pushed the boat into the water, "
+        "took the oars and began to row. Nobody on the pier waved, because nobody was there; only the harbour master's "
+        "cat watched them leave. They passed the outer buoy, and the two black rocks that are called the sisters, and")
 PROMPTS = [
     "The",
     "The capital of France is",
@@ -32,15 +52,16 @@ PROMPTS = [
     "Die Hauptstadt von Deutschland ist",
     "\u4e2d\u56fd\u7684\u9996\u90fd\u662f \U0001f600\U0001f468\u200d\U0001f469\u200d\U0001f467",
     "<html>\n  <head>\n    <title>",
-    "x = [i ** 2 for i in range(10)]\t\n\n\nprint(",
+    "Water boils at 100 degrees Celsius at sea level. " * 9 + "Water boils at",
     STORY,
-    # Longer than the sliding windows of these models, and never the same twice.
-    " ".join(f"Room {i} holds {i * i % 97} chairs, {i * 7 % 31} lamps and one {w}." for i, w in enumerate(
-        (STORY + " " + STORY[::-1]).split()[:42], 100)),
+    # Longer than these models' sliding windows. Prose: where a text repeats a pattern hundreds of times, single
+    # logits of this size of model turn on the last bits of int8, in every implementation.
+    STORY + MORE,
 ]
 # By architecture: the rms over all logits, and the most that a single one may differ. What was measured is in
 # docs/model.md.
-BOUNDS = {"llama": (0.3, 2.5), "gemma3": (0.4, 4.0)}
+BOUNDS = {"llama": (0.3, 2.4), "gemma3": (0.35, 3.4)}
+LEAST_AGREEMENT = 0.9  # of all top tokens, however small their lead
 
 
 def dump(binary, model, prompts, folder):
@@ -63,7 +84,7 @@ class Tally:
     def __init__(self, bound):
         self.bound = bound
         self.squares, self.count, self.worst, self.spread = 0.0, 0, 0.0, 0.0
-        self.decided, self.wrong = 0, []
+        self.positions, self.agreed, self.decided, self.wrong = 0, 0, 0, []
 
     def add(self, name, ours, theirs):
         off = np.abs(ours.astype(np.float64) - theirs)
@@ -71,6 +92,8 @@ class Tally:
         self.count += off.size
         self.worst = max(self.worst, float(off.max()))
         self.spread += float(theirs.astype(np.float64).std(axis=1).sum()) * theirs.shape[1]
+        self.positions += len(ours)
+        self.agreed += int((ours.argmax(axis=1) == theirs.argmax(axis=1)).sum())
         ranked = np.partition(theirs, -2, axis=1)
         leads = ranked[:, -1] - ranked[:, -2]
         for at in np.flatnonzero(leads > 2 * self.bound):
@@ -86,8 +109,10 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--model", required=True)
     parser.add_argument("--logits-dump", required=True)
+    parser.add_argument("--threads", type=int, default=2, help="of llama.cpp; its idle ones spin")
     options = parser.parse_args()
-    peer = llama_cpp.Llama(options.model, n_ctx=1024, n_batch=64, n_threads=2, logits_all=True, verbose=False)
+    peer = llama_cpp.Llama(options.model, n_ctx=1024, n_batch=64, n_threads=options.threads,
+                           n_threads_batch=options.threads, logits_all=True, verbose=False)
     architecture = peer.metadata["general.architecture"]
     rms, bound = BOUNDS[architecture]
     prompts = [peer.tokenize(text.encode(), add_bos=True, special=True) for text in PROMPTS]
@@ -100,12 +125,13 @@ def main():
             tally.add(f"prompt {i}", ours[done:done + len(prompt)], theirs)
             done += len(prompt)
     print(f"{architecture}: {len(prompts)} prompts, {done} positions, {tally.count} logits against llama-cpp-python "
-          f"{llama_cpp.__version__}: rms {tally.rms():.4f} (bound {rms}), worst {tally.worst:.4f} (bound {bound}); "
-          f"a position's logits deviate by {tally.spread / tally.count:.2f}; {tally.decided} tops decided, "
-          f"{len(tally.wrong)} wrong")
+          f"{llama_cpp.__version__}: rms {tally.rms():.4f} (bound {rms}), worst {tally.worst:.4f} (bound {bound}), where "
+          f"a position's logits deviate by {tally.spread / tally.count:.2f}; {tally.agreed} of {tally.positions} top "
+          f"tokens agree, {tally.decided - len(tally.wrong)} of the {tally.decided} that lead by over {2 * bound}")
     for place in tally.wrong:
         print(f"another top token: {place}")
-    ok = tally.rms() < rms and tally.worst < bound and not tally.wrong and tally.decided > 0
+    ok = (tally.rms() < rms and tally.worst < bound and not tally.wrong and tally.decided >= 10
+          and tally.agreed >= LEAST_AGREEMENT * tally.positions)
     return 0 if ok else 1
 
 
