@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "text/jinja/error.h"
 #include "text/jinja/evaluator.h"
 #include "text/jinja/literal.h"
@@ -18,6 +19,8 @@ std::vector<Value> Parts(Budget& budget, const Value& string, char separator) {
   budget.Step(1 + text.size());
   for (std::size_t begin = 0;;) {
     const std::size_t end = std::min(text.find(separator, begin), text.size());
+    if (parts.size() == kMaxPathKeys)
+      Fail(absl::StrCat("a path of more than ", kMaxPathKeys, " keys"));
     parts.push_back(Substring(string, begin, end - begin));
     if (end == text.size()) return parts;
     begin = end + 1;

@@ -18,8 +18,10 @@ class Budget {
     steps_ += steps;
     if (steps_ > kMaxSteps) TooManySteps();
   }
-  // Before `bytes` are copied, compared or searched.
+  // Before `bytes` are copied or compared.
   void Touch(std::size_t bytes) { Step(bytes / kBytesPerStep); }
+  // Before they are searched, or looked at one by one.
+  void Read(std::size_t bytes) { Step(bytes / kReadBytesPerStep); }
 
   // Before memory is taken; unless it throws, Release gives back as much.
   void Hold(std::size_t bytes) {

@@ -43,11 +43,10 @@ CaseTable TableOf(Case wanted) {
 }
 
 bool ChangesTo(char32_t code, Case wanted) {
-  std::string changed;
-  AppendInCase(code, wanted, changed);
-  std::string same;
-  AppendUtf8(code, same);
-  return changed != same;
+  const CaseTable table = TableOf(wanted);
+  const CaseRange* range = FindRange(table.ranges, code);
+  if (range != nullptr && (code - range->first) % range->stride == 0) return true;
+  return std::ranges::binary_search(table.spellings, code, {}, &CaseSpelling::character);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "text/jinja/error.h"
 #include "text/jinja/iterate.h"
 #include "text/jinja/objects.h"
+#include "text/jinja/search.h"
 
 namespace banyan::text::jinja {
 namespace {
@@ -38,23 +39,23 @@ bool SameFlavor(const Sequence& a, const Sequence& b) {
   return a.flavor == b.flavor;
 }
 
-bool EqualSequences(const Sequence& a, const Sequence& b) {
+bool EqualSequences(Budget& budget, const Sequence& a, const Sequence& b) {
   if (!SameFlavor(a, b) || a.items.size() != b.items.size()) return false;
   if (&a == &b) return true;
   for (std::size_t i = 0; i < a.items.size(); ++i) {
-    a.budget().Step();
-    if (!Equal(a.items[i], b.items[i])) return false;
+    budget.Step();
+    if (!Equal(budget, a.items[i], b.items[i])) return false;
   }
   return true;
 }
 
-bool EqualMappings(const Mapping& a, const Mapping& b) {
+bool EqualMappings(Budget& budget, const Mapping& a, const Mapping& b) {
   if (a.entries().size() != b.entries().size()) return false;
   if (&a == &b) return true;
   for (const auto& [key, value] : a.entries()) {
-    a.budget().Step();
+    budget.Step();
     const Value* other = b.Find(key);
-    if (other == nullptr || !Equal(value, *other)) return false;
+    if (other == nullptr || !Equal(budget, value, *other)) return false;
   }
   return true;
 }
@@ -66,18 +67,19 @@ bool EqualMappings(const Mapping& a, const Mapping& b) {
                     std::string(TypeName(a)), "' and '", std::string(TypeName(b)), "'"));
 }
 
-int OrderSequences(const Sequence& a, const Sequence& b, std::string_view op) {
+int OrderSequences(Budget& budget, const Sequence& a, const Sequence& b, std::string_view op) {
   const std::size_t common = std::min(a.items.size(), b.items.size());
   for (std::size_t i = 0; i < common; ++i) {
-    a.budget().Step();
-    if (!Equal(a.items[i], b.items[i])) return Order(a.items[i], b.items[i], op);
+    budget.Step();
+    if (Equal(budget, a.items[i], b.items[i])) continue;
+    return Order(budget, a.items[i], b.items[i], op);
   }
   return a.items.size() < b.items.size() ? -1 : a.items.size() > b.items.size() ? 1 : 0;
 }
 
 }  // namespace
 
-bool Equal(const Value& a, const Value& b) {
+bool Equal(Budget& budget, const Value& a, const Value& b) {
   if (a.IsNumber() && b.IsNumber()) {
     return !IsNan(a) && !IsNan(b) && OrderNumbers(a, b) == 0;
   }
@@ -88,17 +90,19 @@ bool Equal(const Value& a, const Value& b) {
     case Kind::kNone:
       return true;
     case Kind::kString:
+      if (a.text().size() != b.text().size()) return false;
+      budget.Touch(a.text().size());
       return a.text() == b.text();
     case Kind::kSequence:
-      return EqualSequences(a.As<Sequence>(), b.As<Sequence>());
+      return EqualSequences(budget, a.As<Sequence>(), b.As<Sequence>());
     case Kind::kMapping:
-      return EqualMappings(a.As<Mapping>(), b.As<Mapping>());
+      return EqualMappings(budget, a.As<Mapping>(), b.As<Mapping>());
     default:
-      return Same(a, b);
+      return Same(budget, a, b);
   }
 }
 
-bool Same(const Value& a, const Value& b) {
+bool Same(Budget& budget, const Value& a, const Value& b) {
   if (a.kind() != b.kind()) return false;
   switch (a.kind()) {
     case Kind::kMissing:
@@ -112,24 +116,27 @@ bool Same(const Value& a, const Value& b) {
     case Kind::kUnsigned:
     case Kind::kFloat:
     case Kind::kString:
-      return Equal(a, b);
+      return Equal(budget, a, b);
     default:
       return a.object() == b.object();
   }
 }
 
-int Order(const Value& a, const Value& b, std::string_view op) {
+int Order(Budget& budget, const Value& a, const Value& b, std::string_view op) {
   if (a.IsNumber() && b.IsNumber()) {
     // Without an order; sorts treat it as Python's sort does what it cannot compare.
     if (IsNan(a) || IsNan(b)) return op == "<" ? 0 : 2;
     return OrderNumbers(a, b);
   }
-  if (a.IsString() && b.IsString()) return a.text().compare(b.text());  // as code points
+  if (a.IsString() && b.IsString()) {
+    budget.Touch(std::min(a.text().size(), b.text().size()));
+    return a.text().compare(b.text());  // as code points
+  }
   if (a.Is(Kind::kSequence) && b.Is(Kind::kSequence)) {
     const Sequence& x = a.As<Sequence>();
     const Sequence& y = b.As<Sequence>();
     const bool ordered = x.IsTuple() || x.flavor == Flavor::kList;
-    if (ordered && SameFlavor(x, y)) return OrderSequences(x, y, op);
+    if (ordered && SameFlavor(x, y)) return OrderSequences(budget, x, y, op);
   }
   NoOrder(a, b, op);
 }
@@ -163,8 +170,8 @@ bool Contains(Budget& budget, const Value& container, const Value& value) {
       Fail(absl::StrCat("'in <string>' requires string as left operand, not ",
                         std::string(TypeName(value))));
     }
-    budget.Touch(container.text().size());
-    return container.text().find(value.text()) != std::string_view::npos;
+    budget.Read(container.text().size());
+    return FindText(container.text(), value.text(), 0) != std::string_view::npos;
   }
   if (container.Is(Kind::kMapping)) {
     CheckHashable(value);
@@ -177,27 +184,26 @@ bool Contains(Budget& budget, const Value& container, const Value& value) {
   Value item;
   while (iterator.Next(item)) {
     budget.Step();
-    if (Equal(item, value)) return true;
+    if (Equal(budget, item, value)) return true;
   }
   return false;
 }
 
 bool Compare(Budget& budget, Comparison comparison, const Value& a, const Value& b) {
-  if (a.IsString() && b.IsString()) budget.Touch(std::min(a.text().size(), b.text().size()));
   const bool nan = IsNan(a) || IsNan(b);
   switch (comparison) {
     case Comparison::kEqual:
-      return Equal(a, b);
+      return Equal(budget, a, b);
     case Comparison::kNotEqual:
-      return !Equal(a, b);
+      return !Equal(budget, a, b);
     case Comparison::kLess:
-      return Order(a, b, "<") < 0 && !nan;
+      return Order(budget, a, b, "<") < 0 && !nan;
     case Comparison::kLessEqual:
-      return Order(a, b, "<=") <= 0 && !nan;
+      return Order(budget, a, b, "<=") <= 0 && !nan;
     case Comparison::kGreater:
-      return Order(a, b, ">") > 0 && !nan;
+      return Order(budget, a, b, ">") > 0 && !nan;
     case Comparison::kGreaterEqual:
-      return Order(a, b, ">=") >= 0 && !nan;
+      return Order(budget, a, b, ">=") >= 0 && !nan;
     case Comparison::kIn:
       return Contains(budget, b, a);
     case Comparison::kNotIn:

@@ -6,14 +6,14 @@
 
 namespace banyan::text::jinja {
 
-bool Equal(const Value& a, const Value& b);
+bool Equal(Budget& budget, const Value& a, const Value& b);
 // Negative, zero, positive. Throws where Python has no order.
-int Order(const Value& a, const Value& b, std::string_view op = "<");
+int Order(Budget& budget, const Value& a, const Value& b, std::string_view op = "<");
 bool Truth(const Value& value);
 // value in container. May take items from a generator.
 bool Contains(Budget& budget, const Value& container, const Value& value);
 bool Compare(Budget& budget, Comparison comparison, const Value& a, const Value& b);
 // The same object: none is none, true is true.
-bool Same(const Value& a, const Value& b);
+bool Same(Budget& budget, const Value& a, const Value& b);
 
 }  // namespace banyan::text::jinja

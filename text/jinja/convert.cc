@@ -15,9 +15,12 @@
 namespace banyan::text::jinja {
 namespace {
 
+constexpr std::size_t kChunkBytes = 4096;  // of what is not yet in a writer
+
 // With the quotes that need fewer escapes, and escapes where a character is not printable.
 void WriteQuoted(Writer& writer, const Value& string) {
   const std::string_view text = string.text();
+  writer.budget().Read(text.size());
   const bool single =
       text.find('\'') == std::string_view::npos || text.find('"') != std::string_view::npos;
   const char quote = single ? '\'' : '"';
@@ -40,6 +43,9 @@ void WriteQuoted(Writer& writer, const Value& string) {
                                 : absl::StrFormat("\\U%08x", code);
       }
       i += c.length;
+      if (out.size() < kChunkBytes) continue;
+      writer.Write(out, source);
+      out.clear();
     }
     writer.Write(out, source);
   });

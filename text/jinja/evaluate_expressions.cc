@@ -110,6 +110,7 @@ Value Evaluator::EvaluateName(const Expression& expression) {
 
 const Value* Evaluator::Find(NameId name) const {
   for (const Scope* scope = scope_; scope != nullptr; scope = scope->parent) {
+    objects_.budget().Step(scope->variables.size() / 16);
     for (const auto& [known, value] : scope->variables) {
       if (known == name) return &value;
     }

@@ -36,6 +36,7 @@ void Evaluator::BindParameters(const Macro& macro, const Arguments& arguments, S
   const std::size_t given = std::min(count, arguments.positional.size());
   std::vector<std::pair<Value, Value>> named(arguments.named.begin(), arguments.named.end());
   const auto take = [&](std::string_view name) {
+    budget().Step(named.size() / 4);
     for (auto& [key, value] : named) {
       if (Given(value) && key.text() == name) return std::exchange(value, Value());
     }

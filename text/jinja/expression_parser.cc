@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "base/quote.h"
 #include "text/jinja/filters.h"
@@ -68,10 +69,10 @@ ExpressionParser::Node ExpressionParser::ParseAnd() {
 }
 
 ExpressionParser::Node ExpressionParser::ParseNot() {
-  const Level level(*this);
   const int line = Current().line;
-  if (SkipName("not")) return Make(Op::kNot, line, ParseNot());
-  return ParseComparison();
+  if (!SkipName("not")) return ParseComparison();
+  const Level level(*this);
+  return Make(Op::kNot, line, ParseNot());
 }
 
 bool ExpressionParser::TakeComparison(Comparison& comparison) {
@@ -159,13 +160,12 @@ ExpressionParser::Node ExpressionParser::ParsePower() {
 }
 
 ExpressionParser::Node ExpressionParser::ParseUnary(bool with_filters) {
-  const Level level(*this);
   const int line = Current().line;
   Node value;
-  if (SkipOperator("-")) {
-    value = Make(Op::kNegative, line, ParseUnary(false));
-  } else if (SkipOperator("+")) {
-    value = Make(Op::kPositive, line, ParseUnary(false));
+  if (Current().IsOperator("-") || Current().IsOperator("+")) {
+    const Level level(*this);
+    const Op op = Take().text == "-" ? Op::kNegative : Op::kPositive;
+    value = Make(op, line, ParseUnary(false));
   } else {
     value = ParsePrimary();
   }
@@ -365,6 +365,7 @@ void ExpressionParser::ParseArguments(Expression& call) {
   const auto must = [&](bool holds) {
     if (!holds) Stop(Current().line, "arguments in an order that is not possible");
   };
+  absl::flat_hash_set<std::string> names;
   ExpectOperator("(");
   while (!Current().IsOperator(")")) {
     if (SkipOperator("**")) {
@@ -377,8 +378,8 @@ void ExpressionParser::ParseArguments(Expression& call) {
       must(arguments.more_named == nullptr);
       const Token name = Take();
       Take();
-      for (const auto& [other, value] : arguments.named) {
-        if (other == name.text) Stop(name.line, absl::StrCat("argument repeated: ", name.text));
+      if (!names.insert(name.text).second) {
+        Stop(name.line, absl::StrCat("argument repeated: ", name.text));
       }
       arguments.named.emplace_back(name.text, parse());
     } else {

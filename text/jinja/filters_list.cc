@@ -112,8 +112,8 @@ struct Keyed {
 bool Before(Budget& budget, const Keyed& a, const Keyed& b) {
   for (std::size_t i = 0; i < a.keys.size(); ++i) {
     budget.Step();
-    if (Equal(a.keys[i], b.keys[i])) continue;
-    return Order(a.keys[i], b.keys[i]) < 0;
+    if (Equal(budget, a.keys[i], b.keys[i])) continue;
+    return Order(budget, a.keys[i], b.keys[i]) < 0;
   }
   return false;
 }
@@ -164,7 +164,8 @@ Value DictSort(Evaluator& evaluator, const Value& value, const Arguments& argume
 
 bool Seen(Budget& budget, const std::vector<Value>& seen, const Value& key) {
   budget.Step(1 + seen.size() / 4);
-  return std::any_of(seen.begin(), seen.end(), [&](const Value& old) { return Equal(old, key); });
+  return std::any_of(seen.begin(), seen.end(),
+                     [&](const Value& old) { return Equal(budget, old, key); });
 }
 
 Value Unique(Evaluator& evaluator, const Value& value, const Arguments& arguments) {
@@ -200,7 +201,9 @@ Value GroupBy(Evaluator& evaluator, const Value& value, const Arguments& argumen
   std::vector<Value> groups;
   for (std::size_t begin = 0; begin < sorted.size();) {
     std::size_t end = begin + 1;
-    while (end < sorted.size() && Equal(key_of(sorted[begin]), key_of(sorted[end]))) ++end;
+    while (end < sorted.size() &&
+           Equal(evaluator.budget(), key_of(sorted[begin]), key_of(sorted[end])))
+      ++end;
     std::vector<Value> members(sorted.begin() + static_cast<std::ptrdiff_t>(begin),
                                sorted.begin() + static_cast<std::ptrdiff_t>(end));
     groups.push_back(evaluator.objects().List(
@@ -261,7 +264,8 @@ Value Extreme(Evaluator& evaluator, const Value& value, const Arguments& argumen
     evaluator.budget().Step();
     const Value key = IgnoringCase(evaluator, path.Of(item), !Truth(case_sensitive));
     const bool better =
-        !Given(best) || (greatest ? Order(key, best_key, ">") > 0 : Order(key, best_key) < 0);
+        !Given(best) || (greatest ? Order(evaluator.budget(), key, best_key, ">") > 0
+                                  : Order(evaluator.budget(), key, best_key) < 0);
     if (!better) continue;
     best = item;
     best_key = key;

@@ -25,7 +25,7 @@ std::optional<Value> Truncated(double number, Source source) {
   return Value::Integer(static_cast<std::int64_t>(number), source);
 }
 
-Value Int(Evaluator&, const Value& value, const Arguments& arguments) {
+Value Int(Evaluator& evaluator, const Value& value, const Arguments& arguments) {
   const auto [fallback, base] = arguments.Bind<2>("int", {"default", "base"});
   const Value otherwise = Given(fallback) ? fallback : Value::Integer(0);
   switch (value.kind()) {
@@ -47,6 +47,7 @@ Value Int(Evaluator&, const Value& value, const Arguments& arguments) {
     default:
       return otherwise;
   }
+  evaluator.budget().Read(value.text().size());
   const std::int64_t radix = base.IsIntegral() ? base.integer() : 10;
   if (radix >= 0 && radix <= 36 && radix != 1) {
     if (const auto whole = ParseInteger(value.text(), static_cast<int>(radix))) {
@@ -58,10 +59,11 @@ Value Int(Evaluator&, const Value& value, const Arguments& arguments) {
   return whole ? *whole : otherwise;
 }
 
-Value FloatFilter(Evaluator&, const Value& value, const Arguments& arguments) {
+Value FloatFilter(Evaluator& evaluator, const Value& value, const Arguments& arguments) {
   const auto [fallback] = arguments.Bind<1>("float", {"default"});
   if (value.Is(Kind::kUndefined)) FailUndefined(value);
   if (value.IsNumber()) return Value::Float(ToFloat(value), value.source());
+  if (value.IsString()) evaluator.budget().Read(value.text().size());
   const auto number = value.IsString() ? ParseFloat(value.text()) : std::nullopt;
   if (number) return Value::Float(*number, SourceOf(value));
   return Given(fallback) ? fallback : Value::Float(0);

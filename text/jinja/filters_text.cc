@@ -58,7 +58,9 @@ Value TitleFilter(Evaluator& evaluator, const Value& value, const Arguments& arg
                                           std::string_view::npos);
   };
   const std::string_view bytes = text.text();
+  budget.Read(bytes.size());
   for (std::size_t begin = 0; begin < bytes.size();) {
+    budget.Step();
     const Character first = FirstCharacter(bytes.substr(begin));
     std::size_t end = begin + first.length;
     const bool border = is_border(first.code);
@@ -77,7 +79,7 @@ Value TitleFilter(Evaluator& evaluator, const Value& value, const Arguments& arg
 
 Value Trim(Evaluator& evaluator, const Value& value, const Arguments& arguments) {
   const auto [chars] = arguments.Bind<1>("trim", {"chars"});
-  return Strip(ToText(evaluator.budget(), value), chars, Ends::kBoth);
+  return Strip(evaluator.budget(), ToText(evaluator.budget(), value), chars, Ends::kBoth);
 }
 
 Value Replace(Evaluator& evaluator, const Value& value, const Arguments& arguments) {
@@ -113,7 +115,8 @@ Value Indent(Evaluator& evaluator, const Value& value, const Arguments& argument
   if (width.IsString()) {
     indentation = width;
   } else if (width.IsIntegral()) {
-    const auto size = std::clamp<std::int64_t>(width.integer(), 0, kMaxFormatWidth);
+    if (width.integer() > kMaxFormatWidth) Fail("indent: the width is too large");
+    const std::int64_t size = std::max<std::int64_t>(width.integer(), 0);
     indentation = MakeString(budget, std::string(static_cast<std::size_t>(size), ' '));
   } else if (Given(width)) {
     Fail("indent: width must be a number or a string");
@@ -122,12 +125,15 @@ Value Indent(Evaluator& evaluator, const Value& value, const Arguments& argument
   const Value whole = Concatenate(budget, value, Value::Static("\n"));
   Writer writer(budget);
   bool is_first = true;
-  for (const Value& line : Lines(budget, whole, false)) {
-    if (!is_first) writer.Write("\n");
+  Source line_break = Source::kTemplate;  // whose the last one was
+  for (const Value& whole_line : Lines(budget, whole, true)) {
+    const Value line = Lines(budget, whole_line, false).front();
+    if (!is_first) writer.Write("\n", line_break);
     const bool indented = is_first ? Truth(first) : Truth(blank) || !line.text().empty();
     if (indented) writer.Write(indentation);
     writer.Write(line);
     is_first = false;
+    line_break = SourceAt(whole_line, whole_line.text().size() - 1);
   }
   return writer.Finish().AsMarkup(value.is_markup());
 }
@@ -199,7 +205,7 @@ Value Truncate(Evaluator& evaluator, const Value& value, const Arguments& argume
 Value WordCount(Evaluator& evaluator, const Value& value, const Arguments& arguments) {
   arguments.ExpectNone("wordcount");
   const Value text = ToText(evaluator.budget(), value);
-  evaluator.budget().Touch(text.text().size());
+  evaluator.budget().Read(text.text().size());
   std::int64_t words = 0;
   bool within = false;
   for (std::string_view rest = text.text(); !rest.empty();) {

@@ -52,6 +52,9 @@ Value CallRaise(Evaluator& evaluator, const Arguments& arguments) {
 Value CallStrftime(Evaluator& evaluator, const Arguments& arguments) {
   const auto [format] = arguments.Bind<1>("strftime_now", {"format"}, 1);
   if (!format.IsString()) Fail("strftime_now() needs a format");
+  if (format.text().size() > kMaxTimeFormatBytes) {
+    Fail(absl::StrCat("strftime_now: the format has more than ", kMaxTimeFormatBytes, " bytes"));
+  }
   evaluator.budget().Step(format.text().size());
   Writer writer(evaluator.budget());
   ForEachRun(format, [&](std::string_view run, Source source) {

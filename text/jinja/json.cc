@@ -12,6 +12,7 @@
 #include "text/jinja/compare.h"
 #include "text/jinja/convert.h"
 #include "text/jinja/error.h"
+#include "text/jinja/format.h"
 #include "text/jinja/iterate.h"
 #include "text/jinja/text.h"
 
@@ -36,8 +37,8 @@ class JsonWriter {
       indent_ = indent;
     } else if (indent.IsIntegral()) {
       indents_ = true;
-      const auto width =
-          static_cast<std::size_t>(std::clamp<std::int64_t>(indent.integer(), 0, 1000));
+      if (indent.integer() > kMaxFormatWidth) Fail("tojson: the indent is too large");
+      const auto width = static_cast<std::size_t>(std::max<std::int64_t>(indent.integer(), 0));
       indent_ = MakeString(budget, std::string(width, ' '));
     } else if (Given(indent) && !indent.Is(Kind::kNone)) {
       Fail("tojson: indent must be a number or a string");
@@ -154,8 +155,9 @@ class JsonWriter {
     for (const Mapping::Entry& entry : mapping.entries()) entries.push_back(&entry);
     writer_.budget().Step(entries.size());
     if (sort_) {
-      std::stable_sort(entries.begin(), entries.end(),
-                       [](const auto* a, const auto* b) { return Order(a->first, b->first) < 0; });
+      std::stable_sort(entries.begin(), entries.end(), [&](const auto* a, const auto* b) {
+        return Order(writer_.budget(), a->first, b->first) < 0;
+      });
     }
     WriteAll(entries, "{", "}", [&](const Mapping::Entry* entry) {
       WriteKey(entry->first);

@@ -99,7 +99,8 @@ Value Loop::Cycle(const Arguments& arguments) const {
 Value Loop::Changed(const Arguments& arguments) {
   std::vector<Value> now(arguments.positional.begin(), arguments.positional.end());
   bool same = last_changed_ && last_changed_->size() == now.size();
-  for (std::size_t i = 0; same && i < now.size(); ++i) same = Equal((*last_changed_)[i], now[i]);
+  for (std::size_t i = 0; same && i < now.size(); ++i)
+    same = Equal(budget(), (*last_changed_)[i], now[i]);
   if (same) return Value::Bool(false);
   if (!ended_) last_changed_ = std::move(now);
   return Value::Bool(true);

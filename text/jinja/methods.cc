@@ -71,8 +71,9 @@ Value ListCount(Evaluator& evaluator, const Value& self, const Arguments& argume
   const auto& items = self.As<Sequence>().items;
   evaluator.budget().Step(items.size());
   const Value& value = wanted;
-  return Value::Integer(std::count_if(items.begin(), items.end(),
-                                      [&](const Value& item) { return Equal(item, value); }));
+  return Value::Integer(std::count_if(items.begin(), items.end(), [&](const Value& item) {
+    return Equal(evaluator.budget(), item, value);
+  }));
 }
 
 Value ListIndex(Evaluator& evaluator, const Value& self, const Arguments& arguments) {
@@ -80,8 +81,9 @@ Value ListIndex(Evaluator& evaluator, const Value& self, const Arguments& argume
   const auto& items = self.As<Sequence>().items;
   evaluator.budget().Step(items.size());
   const Value& value = wanted;
-  const auto found = std::find_if(items.begin(), items.end(),
-                                  [&](const Value& item) { return Equal(item, value); });
+  const auto found = std::find_if(items.begin(), items.end(), [&](const Value& item) {
+    return Equal(evaluator.budget(), item, value);
+  });
   if (found == items.end()) Fail("value is not in list");
   return Value::Integer(found - items.begin());
 }

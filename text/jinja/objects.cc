@@ -49,7 +49,10 @@ void CheckHashable(const Value& value) {
     Fail(absl::StrCat("unhashable type: '", std::string(TypeName(value)), "'"));
   }
   if (!value.Is(Kind::kSequence)) return;
-  for (const Value& item : value.As<Sequence>().items) CheckHashable(item);
+  for (const Value& item : value.As<Sequence>().items) {
+    value.As<Sequence>().budget().Step();
+    CheckHashable(item);
+  }
 }
 
 const Value* Mapping::Find(std::string_view key) const {
@@ -58,6 +61,7 @@ const Value* Mapping::Find(std::string_view key) const {
 }
 
 std::size_t Mapping::IndexOf(std::string_view key) const {
+  budget().Touch(key.size());
   if (!index_.empty()) {
     const auto found = index_.find(Key(key));
     return found == index_.end() ? kNone : found->second;
@@ -72,7 +76,7 @@ const Value* Mapping::Find(const Value& key) const {
   if (key.IsString()) return Find(key.text());
   budget().Step(entries_.size());
   for (const Entry& entry : entries_) {
-    if (!entry.first.IsString() && Equal(entry.first, key)) return &entry.second;
+    if (!entry.first.IsString() && Equal(budget(), entry.first, key)) return &entry.second;
   }
   return nullptr;
 }
@@ -98,6 +102,7 @@ void Mapping::Set(const Value& key, const Value& value) {
 }
 
 const Value* Namespace::Find(std::string_view name) const {
+  budget().Step(members_.size() / 16);
   for (const auto& [key, value] : members_) {
     if (key.text() == name) return &value;
   }

@@ -124,11 +124,21 @@ Value Floats(Op op, double a, double b, Source source) {
 }
 
 Value RepeatString(Budget& budget, const Value& string, std::int64_t times) {
+  if (times <= 0 || string.text().empty()) return Value::Static("").AsMarkup(string.is_markup());
+  // Some at a time, where they are short.
+  constexpr std::size_t kBlockBytes = 512;
+  const auto per_block = static_cast<std::int64_t>(kBlockBytes / string.text().size() + 1);
+  const auto repeat = [&](const Value& what, std::int64_t count) {
+    Writer writer(budget);
+    for (std::int64_t i = 0; i < count; ++i) writer.Write(what);
+    return writer.Finish();
+  };
   Writer writer(budget);
-  for (std::int64_t i = 0; i < times && !string.text().empty(); ++i) {
-    budget.Step();
-    writer.Write(string);
+  if (times >= per_block) {
+    const Value block = repeat(string, per_block);
+    for (; times >= per_block; times -= per_block) writer.Write(block);
   }
+  writer.Write(repeat(string, times));
   return writer.Finish().AsMarkup(string.is_markup());
 }
 

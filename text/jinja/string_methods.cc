@@ -13,6 +13,7 @@
 #include "text/jinja/evaluator.h"
 #include "text/jinja/format.h"
 #include "text/jinja/iterate.h"
+#include "text/jinja/search.h"
 #include "text/jinja/strings.h"
 
 namespace banyan::text::jinja {
@@ -40,9 +41,9 @@ Value Cased(Evaluator& evaluator, const Value& self, const Arguments& arguments)
 }
 
 template <Ends ends>
-Value StripMethod(Evaluator&, const Value& self, const Arguments& arguments) {
+Value StripMethod(Evaluator& evaluator, const Value& self, const Arguments& arguments) {
   const auto [chars] = arguments.Bind<1>("strip", {"chars"});
-  return Strip(self, chars, ends);
+  return Strip(evaluator.budget(), self, chars, ends);
 }
 
 Value SplitMethod(Evaluator& evaluator, const Value& self, const Arguments& arguments) {
@@ -112,10 +113,12 @@ std::int64_t FindIn(Evaluator& evaluator, const Value& self, const Arguments& ar
   const auto [wanted, start, end] = arguments.Bind<3>("find", {"sub", "start", "end"}, 1);
   const Window window = WindowOf(evaluator.budget(), self, start, end);
   if (!window.exists) return -1;
-  evaluator.budget().Touch(self.text().size());
+  evaluator.budget().Read(self.text().size());
   const std::string_view text = self.text().substr(0, window.end);
   const std::string_view part = RequireString(wanted, "find").text();
-  const std::size_t found = last ? text.rfind(part) : text.find(part, window.begin);
+  const std::size_t found = last
+                                ? BackwardSearch(evaluator.budget(), text, part).Before(text.size())
+                                : FindText(text, part, window.begin);
   if (found == kNone || found < window.begin) return -1;
   return static_cast<std::int64_t>(CountCharacters(text.substr(0, found)));
 }
@@ -135,13 +138,14 @@ Value IndexMethod(Evaluator& evaluator, const Value& self, const Arguments& argu
 Value Count(Evaluator& evaluator, const Value& self, const Arguments& arguments) {
   const auto [wanted, start, end] = arguments.Bind<3>("count", {"sub", "start", "end"}, 1);
   const Window window = WindowOf(evaluator.budget(), self, start, end);
-  evaluator.budget().Touch(self.text().size());
+  evaluator.budget().Read(self.text().size());
   const std::string_view part = RequireString(wanted, "count").text();
   if (!window.exists) return Value::Integer(0);
   const std::string_view text = self.text().substr(window.begin, window.end - window.begin);
   if (part.empty()) return Value::Integer(static_cast<std::int64_t>(CountCharacters(text)) + 1);
   std::int64_t count = 0;
-  for (std::size_t at = text.find(part); at != kNone; at = text.find(part, at + part.size())) {
+  for (std::size_t at = FindText(text, part, 0); at != kNone;
+       at = FindText(text, part, at + part.size())) {
     ++count;
   }
   return Value::Integer(count);
@@ -185,8 +189,10 @@ Value Partition(Evaluator& evaluator, const Value& self, const Arguments& argume
   const auto [separator] = arguments.Bind<1>("partition", {"sep"}, 1);
   const std::string_view part = RequireString(separator, "partition").text();
   if (part.empty()) Fail("empty separator");
-  evaluator.budget().Touch(self.text().size());
-  const std::size_t found = last ? self.text().rfind(part) : self.text().find(part);
+  evaluator.budget().Read(self.text().size());
+  const std::size_t found =
+      last ? BackwardSearch(evaluator.budget(), self.text(), part).Before(self.text().size())
+           : FindText(self.text(), part, 0);
   const Value empty = Value::Static("");
   Objects& objects = evaluator.objects();
   if (found == kNone) {
@@ -220,8 +226,8 @@ Value ZeroFill(Evaluator& evaluator, const Value& self, const Arguments& argumen
 
 Value ExpandTabs(Evaluator& evaluator, const Value& self, const Arguments& arguments) {
   const auto [given] = arguments.Bind<1>("expandtabs", {"tabsize"});
-  const std::int64_t size =
-      std::clamp<std::int64_t>(IntegerOr(given, 8, "expandtabs"), 0, kMaxFormatWidth);
+  const std::int64_t size = std::max<std::int64_t>(IntegerOr(given, 8, "expandtabs"), 0);
+  if (size > kMaxFormatWidth) Fail("expandtabs: the size is too large");
   Writer writer(evaluator.budget());
   std::int64_t column = 0;
   const std::string_view text = self.text();
@@ -249,7 +255,7 @@ Value FormatMethod(Evaluator& evaluator, const Value& self, const Arguments& arg
 template <bool (*is)(char32_t), bool when_empty = false>
 Value AllAre(Evaluator& evaluator, const Value& self, const Arguments& arguments) {
   arguments.ExpectNone("the method");
-  evaluator.budget().Step(self.text().size() / 8);
+  evaluator.budget().Read(self.text().size());
   if (self.text().empty()) return Value::Bool(when_empty);
   for (std::string_view rest = self.text(); !rest.empty();) {
     const Character c = FirstCharacter(rest);
@@ -266,13 +272,13 @@ bool IsIdentifierPart(char32_t code) { return code == '_' || IsAlphanumeric(code
 template <Casing casing>
 Value InCaseMethod(Evaluator& evaluator, const Value& self, const Arguments& arguments) {
   arguments.ExpectNone("the method");
-  evaluator.budget().Step(self.text().size() / 8);
-  return Value::Bool(AllInCase(self.text(), casing));
+  evaluator.budget().Read(self.text().size());
+  return Value::Bool(AllInCase(evaluator.budget(), self.text(), casing));
 }
 
 Value IsTitle(Evaluator& evaluator, const Value& self, const Arguments& arguments) {
   arguments.ExpectNone("istitle");
-  const bool cased = AllInCase(self.text(), Casing::kLower) ||
+  const bool cased = AllInCase(evaluator.budget(), self.text(), Casing::kLower) ||
                      std::any_of(self.text().begin(), self.text().end(),
                                  [](char c) { return IsCased(static_cast<unsigned char>(c)); });
   return Value::Bool(cased &&

@@ -7,12 +7,14 @@
 #include "absl/strings/str_cat.h"
 #include "text/jinja/characters.h"
 #include "text/jinja/error.h"
+#include "text/jinja/search.h"
 
 namespace banyan::text::jinja {
 namespace {
 
 constexpr std::size_t kNone = std::string_view::npos;
 constexpr char32_t kSigma = 0x3A3;
+constexpr std::size_t kChunkBytes = 4096;  // of what is not yet in a writer
 
 // Before and behind them a letter still counts as within its word.
 bool IsWithinWords(char32_t c) {
@@ -100,7 +102,7 @@ void Push(Budget& budget, std::vector<Value>& parts, Value part) {
 
 Value InCase(Budget& budget, const Value& string, Casing casing) {
   const std::string_view text = string.text();
-  budget.Step(text.size() / 8);
+  budget.Read(text.size());
   Writer writer(budget);
   std::size_t at = 0;
   bool after_letter = false;
@@ -111,20 +113,24 @@ Value InCase(Budget& budget, const Value& string, Casing casing) {
       const Character c = FirstCharacter(text.substr(at));
       const Case wanted = CaseOf(casing, c.code, at == 0, after_letter);
       if (c.code == kSigma && wanted == Case::kLower) {
-        budget.Touch(text.size());
+        budget.Read(text.size());
         out += IsFinalSigma(text, at) ? "\u03C2" : "\u03C3";
       } else {
         AppendInCase(c.code, wanted, out);
       }
       if (casing == Casing::kTitle) after_letter = IsCased(c.code);
       at += c.length;
+      if (out.size() < kChunkBytes) continue;
+      writer.Write(out, source);
+      out.clear();
     }
     writer.Write(out, source);
   });
   return writer.Finish().AsMarkup(string.is_markup());
 }
 
-bool AllInCase(std::string_view text, Casing casing) {
+bool AllInCase(Budget& budget, std::string_view text, Casing casing) {
+  budget.Read(text.size());
   bool any = false;
   while (!text.empty()) {
     const Character c = FirstCharacter(text);
@@ -137,14 +143,16 @@ bool AllInCase(std::string_view text, Casing casing) {
   return any;
 }
 
-Value Strip(const Value& string, const Value& chars, Ends ends) {
+Value Strip(Budget& budget, const Value& string, const Value& chars, Ends ends) {
   const std::string_view text = string.text();
   if (!AtSpace(chars) && !chars.IsString()) {
     if (chars.Is(Kind::kUndefined)) FailUndefined(chars);
     Fail(absl::StrCat("strip arg must be None or str, not ", std::string(TypeName(chars))));
   }
   const auto stripped = [&](char32_t code) {
-    return AtSpace(chars) ? IsSpace(code) : Has(chars, code);
+    if (AtSpace(chars)) return IsSpace(code);
+    budget.Read(chars.text().size());
+    return Has(chars, code);
   };
   std::size_t begin = 0;
   std::size_t end = text.size();
@@ -158,6 +166,7 @@ Value Strip(const Value& string, const Value& chars, Ends ends) {
     if (!stripped(FirstCharacter(text.substr(last)).code)) break;
     end = last;
   }
+  budget.Read(text.size() - (end - begin));
   return Substring(string, begin, end - begin);
 }
 
@@ -165,17 +174,23 @@ Value ReplaceAll(Budget& budget, const Value& string, const Value& from, const V
                  std::int64_t most) {
   const std::string_view text = string.text();
   const std::string_view wanted = from.text();
-  budget.Touch(text.size());
-  if (most == 0 || (wanted.empty() ? false : text.find(wanted) == kNone)) return string;
+  budget.Read(text.size());
+  if (most == 0 || (!wanted.empty() && FindText(text, wanted, 0) == kNone)) return string;
   Writer writer(budget);
   std::size_t done = 0;
   std::size_t at = 0;
   for (std::int64_t count = 0; most < 0 || count < most; ++count) {
     budget.Step();
-    const std::size_t found = wanted.empty() ? at : text.find(wanted, at);
+    const std::size_t found = wanted.empty() ? at : FindText(text, wanted, at);
     if (found == kNone || found > text.size()) break;
     writer.Write(Substring(string, done, found - done));
-    writer.Write(to);
+    // Where a message has the text that is replaced, the replacement is there by its will.
+    const Value replaced = wanted.empty() ? string : Substring(string, found, wanted.size());
+    if (replaced.source() == Source::kTemplate) {
+      writer.Write(to);
+    } else {
+      writer.Write(to.text(), Source::kMessage);
+    }
     done = found + wanted.size();
     at = done;
     if (!wanted.empty()) continue;
@@ -189,7 +204,7 @@ Value ReplaceAll(Budget& budget, const Value& string, const Value& from, const V
 
 std::vector<Value> Lines(Budget& budget, const Value& string, bool keep_ends) {
   const std::string_view text = string.text();
-  budget.Step(text.size() / 8);
+  budget.Read(text.size());
   std::vector<Value> lines;
   std::size_t begin = 0;
   for (std::size_t at = 0; at < text.size();) {
@@ -210,14 +225,14 @@ std::vector<Value> Lines(Budget& budget, const Value& string, bool keep_ends) {
 std::vector<Value> Split(Budget& budget, const Value& string, const Value& separator,
                          std::int64_t most) {
   const std::string_view text = string.text();
-  budget.Touch(text.size());
+  budget.Read(text.size());
   std::vector<Value> parts;
   std::size_t begin = 0;
   const auto may_cut = [&] { return most < 0 || static_cast<std::int64_t>(parts.size()) < most; };
   if (!AtSpace(separator)) {
     CheckSeparator(separator);
     while (may_cut()) {
-      const std::size_t found = text.find(separator.text(), begin);
+      const std::size_t found = FindText(text, separator.text(), begin);
       if (found == kNone) break;
       Push(budget, parts, Substring(string, begin, found - begin));
       begin = found + separator.text().size();
@@ -246,15 +261,16 @@ std::vector<Value> SplitFromRight(Budget& budget, const Value& string, const Val
                                   std::int64_t most) {
   if (most < 0) return Split(budget, string, separator, most);
   const std::string_view text = string.text();
-  budget.Touch(text.size());
+  budget.Read(text.size());
   std::vector<Value> parts;
   std::size_t end = text.size();
   const auto may_cut = [&] { return static_cast<std::int64_t>(parts.size()) < most; };
   if (!AtSpace(separator)) {
     CheckSeparator(separator);
     const std::size_t length = separator.text().size();
-    while (may_cut() && end >= length) {
-      const std::size_t found = text.rfind(separator.text(), end - length);
+    const BackwardSearch search(budget, text, separator.text());
+    while (may_cut()) {
+      const std::size_t found = search.Before(end);
       if (found == kNone) break;
       Push(budget, parts, Substring(string, found + length, end - found - length));
       end = found;

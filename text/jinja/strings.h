@@ -14,11 +14,11 @@ namespace banyan::text::jinja {
 enum class Casing : std::uint8_t { kUpper, kLower, kCapitalized, kTitle, kSwapped };
 Value InCase(Budget& budget, const Value& string, Casing casing);
 // Has letters with cases, and all of them are in this one: as str.islower, isupper.
-bool AllInCase(std::string_view text, Casing casing);
+bool AllInCase(Budget& budget, std::string_view text, Casing casing);
 
 enum class Ends : std::uint8_t { kBoth, kLeft, kRight };
 // Without characters of `chars` (kMissing, None: white space) at its ends.
-Value Strip(const Value& string, const Value& chars, Ends ends);
+Value Strip(Budget& budget, const Value& string, const Value& chars, Ends ends);
 
 // The first `most` of them from the left; all when negative.
 Value ReplaceAll(Budget& budget, const Value& string, const Value& from, const Value& to,

@@ -123,11 +123,15 @@ Value SliceString(Budget& budget, const Value& string, const Bounds& bounds) {
         ByteOf(text.substr(begin), static_cast<std::size_t>(bounds.stop - bounds.start));
     return Substring(string, begin, length);
   }
+  budget.Read(text.size());
+  const std::size_t held = (text.size() + 1) * sizeof(std::size_t);
+  budget.Hold(held);
+  budget.Release(held);
   std::vector<std::size_t> starts;
+  starts.reserve(text.size() + 1);
   for (std::size_t at = 0; at < text.size(); at += FirstCharacter(text.substr(at)).length) {
     starts.push_back(at);
   }
-  budget.Step(starts.size());
   starts.push_back(text.size());
   Writer writer(budget);
   for (std::int64_t i = bounds.start; bounds.step > 0 ? i < bounds.stop : i > bounds.stop;

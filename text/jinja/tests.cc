@@ -70,27 +70,29 @@ bool IsEscaped(Evaluator&, const Value& value, const Arguments& arguments) {
 
 bool IsLowerTest(Evaluator& evaluator, const Value& value, const Arguments& arguments) {
   arguments.ExpectNone("lower");
-  return AllInCase(ToText(evaluator.budget(), value).text(), Casing::kLower);
+  return AllInCase(evaluator.budget(), ToText(evaluator.budget(), value).text(), Casing::kLower);
 }
 
 bool IsUpperTest(Evaluator& evaluator, const Value& value, const Arguments& arguments) {
   arguments.ExpectNone("upper");
-  return AllInCase(ToText(evaluator.budget(), value).text(), Casing::kUpper);
+  return AllInCase(evaluator.budget(), ToText(evaluator.budget(), value).text(), Casing::kUpper);
 }
 
 bool Odd(Evaluator& evaluator, const Value& value, const Arguments& arguments) {
   arguments.ExpectNone("odd");
-  return Equal(Calculate(evaluator, Op::kModulo, value, Value::Integer(2)), Value::Integer(1));
+  return Equal(evaluator.budget(), Calculate(evaluator, Op::kModulo, value, Value::Integer(2)),
+               Value::Integer(1));
 }
 
 bool Even(Evaluator& evaluator, const Value& value, const Arguments& arguments) {
   arguments.ExpectNone("even");
-  return Equal(Calculate(evaluator, Op::kModulo, value, Value::Integer(2)), Value::Integer(0));
+  return Equal(evaluator.budget(), Calculate(evaluator, Op::kModulo, value, Value::Integer(2)),
+               Value::Integer(0));
 }
 
 bool DivisibleBy(Evaluator& evaluator, const Value& value, const Arguments& arguments) {
   const auto [by] = arguments.Bind<1>("divisibleby", {"num"}, 1);
-  return Equal(Calculate(evaluator, Op::kModulo, value, by), Value::Integer(0));
+  return Equal(evaluator.budget(), Calculate(evaluator, Op::kModulo, value, by), Value::Integer(0));
 }
 
 template <Comparison comparison>
@@ -104,9 +106,9 @@ bool In(Evaluator& evaluator, const Value& value, const Arguments& arguments) {
   return Contains(evaluator.budget(), container, value);
 }
 
-bool SameAs(Evaluator&, const Value& value, const Arguments& arguments) {
+bool SameAs(Evaluator& evaluator, const Value& value, const Arguments& arguments) {
   const auto [other] = arguments.Bind<1>("sameas", {"other"}, 1);
-  return Same(value, other);
+  return Same(evaluator.budget(), value, other);
 }
 
 bool IsFilter(Evaluator&, const Value& value, const Arguments& arguments) {

@@ -72,7 +72,7 @@ void Writer::Write(std::string_view bytes, Source source) {
     throw Error(ErrorKind::kTooMuch,
                 absl::StrCat("it makes a string of more than ", kMaxStringBytes, " bytes"));
   }
-  budget_->Touch(bytes.size());
+  budget_->Step(1 + bytes.size() / kBytesPerStep);
   budget_->Hold(bytes.size());
   held_ += bytes.size();
   bytes_.append(bytes);

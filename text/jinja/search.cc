@@ -1,0 +1,30 @@
+#include "text/jinja/search.h"
+
+#include <cstring>
+
+namespace banyan::text::jinja {
+
+std::size_t FindText(std::string_view text, std::string_view wanted, std::size_t from) {
+  if (from > text.size()) return std::string_view::npos;
+  if (wanted.empty()) return from;
+  // glibc's is the two-way algorithm (Crochemore and Perrin 1991).
+  const void* found = memmem(text.data() + from, text.size() - from, wanted.data(), wanted.size());
+  if (found == nullptr) return std::string_view::npos;
+  return static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
+}
+
+BackwardSearch::BackwardSearch(Budget& budget, std::string_view text, std::string_view wanted)
+    : budget_(budget), held_(text.size() + wanted.size()) {
+  budget.Read(held_);
+  budget.Hold(held_);
+  text_.assign(text.rbegin(), text.rend());
+  wanted_.assign(wanted.rbegin(), wanted.rend());
+}
+
+std::size_t BackwardSearch::Before(std::size_t end) const {
+  const std::size_t found = FindText(text_, wanted_, text_.size() - end);
+  if (found == std::string_view::npos) return found;
+  return text_.size() - found - wanted_.size();
+}
+
+}  // namespace banyan::text::jinja
