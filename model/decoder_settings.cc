@@ -64,6 +64,7 @@ void ReadHeads(Settings& settings, DecoderShape& shape) {
 
 // What a position is divided by, so that more of them fit into what the model has learnt.
 float ReadPositionFactor(Settings& settings) {
+  constexpr double kMinFactor = 1e-6;  // far from 0, because the inverse is what is used
   constexpr double kMaxFactor = 1e6;
   settings.RefuseFloat("rope.scaling.alpha", 0, "a base that depends on the context");
   settings.RefuseFloat("rope.scaling.attn_factor", 1, "scores scaled with the rotation");
@@ -74,8 +75,8 @@ float ReadPositionFactor(Settings& settings) {
     return 1;
   }
   // The older name counts where the newer one is absent.
-  const float older = settings.Float("rope.scale_linear", 0, kMaxFactor, 1.0F);
-  return settings.Float("rope.scaling.factor", 0, kMaxFactor, older);
+  const float older = settings.Float("rope.scale_linear", kMinFactor, kMaxFactor, 1.0F);
+  return settings.Float("rope.scaling.factor", kMinFactor, kMaxFactor, older);
 }
 
 }  // namespace

@@ -45,12 +45,14 @@ float Settings::Float(std::string_view name, double low, double high,
     Fail(Wrong(key, "a float"));
     return static_cast<float>(low);
   }
-  if (!(*value > low && *value < high)) {  // so written that NaN fails
+  // Judged as the float that is used, and so written that NaN fails.
+  const auto narrowed = static_cast<float>(*value);
+  if (!(narrowed > low && narrowed < high)) {
     Fail(absl::InvalidArgumentError(absl::StrCat("key '", key, "' is ", *value,
                                                  "; it must be over ", low, " and under ", high)));
     return static_cast<float>(low);
   }
-  return static_cast<float>(*value);
+  return narrowed;
 }
 
 std::string_view Settings::String(std::string_view name, std::string_view otherwise) {

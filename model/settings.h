@@ -11,8 +11,8 @@
 
 namespace banyan::model {
 
-// Keys are "<architecture>.<name>". After the first error everything reads as its lowest value, and
-// that error is kept, so that a list of settings reads as a list. kInvalidArgument names the key.
+// Keys are "<architecture>.<name>". What is wrong reads as its lowest value, and the first error is
+// kept, so that a list of settings reads as a list. kInvalidArgument names the key.
 class Settings {
  public:
   Settings(const Metadata& metadata, std::string architecture)
@@ -21,7 +21,7 @@ class Settings {
   // Without a default the key must be there.
   std::int64_t Integer(std::string_view name, std::int64_t low, std::int64_t high,
                        std::optional<std::int64_t> otherwise = std::nullopt);
-  // low < value < high.
+  // low < value < high, as a float.
   float Float(std::string_view name, double low, double high,
               std::optional<float> otherwise = std::nullopt);
 

@@ -97,6 +97,23 @@ TEST(Load, NumbersThatAreNone) {
                 StatusCode::kInvalidArgument, "rope.freq_base");
 }
 
+// Regression: a number whose float, or its inverse, is none ran, and every step failed.
+TEST(Load, NumbersThatAreNoneAsFloats) {
+  const std::string epsilon = "llama.attention.layer_norm_rms_epsilon";
+  const std::vector<std::pair<std::string, double>> settings = {
+      {epsilon, 1e-300},
+      {"llama.rope.freq_base", 1e-300},
+      {"llama.rope.scaling.factor", 1e-300},
+      {"llama.rope.scaling.factor", 1e-40}};
+  for (const auto& [key, value] : settings) {
+    const auto write = [&, key = key, value = value](GgufWriter& writer) {
+      if (key != epsilon) writer.Float32(epsilon, 1e-5F);
+      writer.Scalar(key, GgufType::kFloat64, value);
+    };
+    ExpectRefused(WithSettings({}, write), StatusCode::kInvalidArgument, key);
+  }
+}
+
 // What a key asks for that would change the answers, and is not built.
 struct Refusal {
   std::string key;  // behind the family's name
