@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <variant>
 
+#include "server/fail.h"
 #include "server/model_get.h"
 #include "server/model_info.h"
 #include "server/options.h"
@@ -15,11 +16,8 @@ int Run(const ModelInfoOptions& options) { return ModelInfo(options); }
 int Run(const ModelGetOptions& options) { return ModelGet(options); }
 
 int Run(const Exit& exit) {
-  if (exit.code == 0) {
-    std::fputs(exit.text.c_str(), stdout);
-  } else {
-    std::fprintf(stderr, "%s\n", exit.text.c_str());
-  }
+  if (exit.code == 0) return Print(exit.text);
+  std::fprintf(stderr, "%s\n", exit.text.c_str());
   return exit.code;
 }
 

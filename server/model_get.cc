@@ -154,8 +154,7 @@ absl::Status FetchModel(const KnownModel& model, const std::string& target) {
 int ModelGet(const ModelGetOptions& options) {
   const absl::Status status = FetchModel(*options.model, options.target);
   if (!status.ok()) return Fail(status.message());
-  std::puts(options.target.c_str());
-  return 0;
+  return Print(absl::StrCat(options.target, "\n"));
 }
 
 }  // namespace banyan::server

@@ -4,7 +4,6 @@
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
-#include <cstdio>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -210,12 +209,10 @@ int ModelInfo(const ModelInfoOptions& options) {
   if (!report.ok()) {
     const std::string reason = absl::StrCat(options.file, ": ", report.status().message());
     if (!as_json) return Fail(reason);
-    std::puts(json::serialize(json::object{{"error", Text(reason)}}).c_str());
+    Print(json::serialize(json::object{{"error", Text(reason)}}) + "\n");
     return 1;
   }
-  std::fputs(as_json ? (ReportAsJson(*report) + "\n").c_str() : ReportAsText(*report).c_str(),
-             stdout);
-  return 0;
+  return Print(as_json ? ReportAsJson(*report) + "\n" : ReportAsText(*report));
 }
 
 }  // namespace banyan::server

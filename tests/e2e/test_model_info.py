@@ -2,6 +2,7 @@
 import json
 import os
 import struct
+import subprocess
 
 import pytest
 
@@ -108,6 +109,16 @@ def test_broken_files_are_one_clear_line(tmp_path, name):
     code, out, err = banyan.run("model", "info", "--json", path)
     assert (code, err) == (1, "")
     assert words in json.loads(out)["error"]
+
+
+def test_an_answer_that_cannot_be_written_is_a_failure(tmp_path):
+    path = tmp_path / "empty.gguf"
+    path.write_bytes(gguf(key("general.architecture", STRING, "llama")))
+    for command in (["model", "info", path], ["model", "info", "--json", path], ["--help"]):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([banyan.BINARY, *command], env=banyan.environment(), stdout=full,
+                                  stderr=subprocess.PIPE, text=True, timeout=banyan.PATIENCE)
+        assert done.returncode == 1 and done.stderr.startswith("banyan: stdout cannot be written")
 
 
 def test_a_file_that_is_not_there():
