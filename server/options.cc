@@ -239,18 +239,25 @@ std::string Environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// Where fetched models lie: $BANYAN_CACHE, $XDG_CACHE_HOME/banyan or ~/.cache/banyan, in models/.
+// Where fetched models lie: $BANYAN_CACHE, $XDG_CACHE_HOME/banyan or ~/.cache/banyan, in models/;
+// empty when there is none of them.
 std::filesystem::path ModelsFolder() {
   const std::string own = Environment("BANYAN_CACHE");
   if (!own.empty()) return std::filesystem::path(own) / "models";
   const std::string shared = Environment("XDG_CACHE_HOME");
   if (!shared.empty()) return std::filesystem::path(shared) / "banyan" / "models";
-  return std::filesystem::path(Environment("HOME")) / ".cache" / "banyan" / "models";
+  const std::string home = Environment("HOME");
+  if (home.empty()) return {};
+  return std::filesystem::path(home) / ".cache" / "banyan" / "models";
 }
 
-// `to` is a file, or a folder when it is there as one or ends in '/'; empty: the cache's folder.
+// `to` is a file, or a folder when it is there as one or ends in '/'; empty: the cache's folder,
+// and so is the result when there is none.
 std::string TargetPath(const std::string& to, const KnownModel& model) {
-  if (to.empty()) return ModelsFolder() / model.file;
+  if (to.empty()) {
+    const std::filesystem::path folder = ModelsFolder();
+    return folder.empty() ? folder : folder / model.file;
+  }
   std::error_code error;
   const bool is_folder = to.ends_with('/') || std::filesystem::is_directory(to, error);
   return is_folder ? std::filesystem::path(to) / model.file : std::filesystem::path(to);
@@ -304,7 +311,10 @@ Command ParseModel(std::span<const char* const> arguments) {
     return Refused(
         absl::StrCat("model ", Quote(name), " is not known (known: ", KnownModelNames(), ")"));
   }
-  return ModelGetOptions{model, TargetPath(to, *model)};
+  ModelGetOptions get{model, TargetPath(to, *model)};
+  if (get.target.empty())
+    return Refused("--to is needed: the variable HOME, which leads to the cache, is not set");
+  return get;
 }
 
 }  // namespace

@@ -229,6 +229,18 @@ TEST(ModelOptions, GetPutsAModelIntoTheCacheOrWhereItIsTold) {
   unsetenv("XDG_CACHE_HOME");
 }
 
+// Regression: the cache was looked for, and made, in the working directory.
+TEST(ModelOptions, WithoutAHomeThePlaceMustBeNamed) {
+  unsetenv("HOME");
+  const auto parsed = Parse({"model", "get", "smollm2"});
+  ASSERT_TRUE(std::holds_alternative<Exit>(parsed));
+  EXPECT_EQ(std::get<Exit>(parsed).code, 1);
+  EXPECT_THAT(std::get<Exit>(parsed).text, AllOf(HasSubstr("--to"), HasSubstr("HOME")));
+  EXPECT_EQ(std::get<ModelGetOptions>(Parse({"model", "get", "smollm2", "--to", "m.gguf"})).target,
+            "m.gguf");
+  setenv("HOME", "/home/x", 1);
+}
+
 TEST(ModelOptions, WhatIsMissingOrUnknownIsNamed) {
   const auto refused = [](std::vector<const char*> arguments) {
     const auto parsed = Parse(std::move(arguments));
