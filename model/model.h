@@ -66,8 +66,8 @@ class File {
 // What a file would be as a model, as far as its header tells: no weight is read.
 struct Inspection {
   Facts facts;  // weight_bytes as the file holds them; 0 for what is not known
-  std::vector<std::string>
-      problems;  // why Model::Load would refuse it, a line each; none: it loads
+  // Why Model::Load would refuse it, a line each; none: it loads.
+  std::vector<std::string> problems;
 };
 Inspection Inspect(const File& file);
 

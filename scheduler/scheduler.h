@@ -20,10 +20,9 @@
 //     effect in the Complete of the step in flight, or at once when none is.
 //  4. cached_tokens is counted once per request, at admission: as late as possible, in the step
 //     that computes the first of its tokens.
-//  5. The tokens of a request whose KV is computed are prompt + output - 1 (the prompt, when
-//  nothing
-//     is sampled): nothing attends to the last one. All that was computed in steps that succeeded
-//     is left to the tree.
+//  5. The tokens of a request whose KV is computed are prompt + output - 1, because nothing attends
+//     to the last one; the prompt, when nothing is sampled. All that was computed in steps that
+//     succeeded is left to the tree.
 //
 // The scheduler never calls the model and never sees bytes or text. Thread safety: none; it belongs
 // to the engine thread.

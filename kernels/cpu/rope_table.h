@@ -15,9 +15,8 @@ namespace banyan::kernels {
 class RopeTable {
  public:
   // Of one rope, for row i in the order of the runs. Values past the last pair turn by nothing.
-  //   neighbours: cos[2p] and cos[2p + 1] are pair p's cosine, sin[2p] its negated sine, sin[2p +
-  //   1]
-  //               its sine
+  //   neighbours: cos[2p] and cos[2p + 1] are pair p's cosine, sin[2p] its negated sine,
+  //               sin[2p + 1] its sine
   //   halves:     cos[p] and sin[p] are pair p's
   class Angles {
    public:
