@@ -17,23 +17,9 @@ namespace banyan::kernels::avx2 {
 namespace {
 
 template <TileLayout kTile>
-struct Affine {
-  static constexpr int kTileBytes = kTile.tile_bytes;
-  static constexpr int kUnits = kTile.block / kQuantBlock;
-  static constexpr int kInputBytes = kUnits * static_cast<int>(sizeof(QuantBlock));
+struct Affine : OfUnits<Affine<kTile>, kTile> {
   static constexpr bool kFiveBits = kTile.high_bits == 1;
   static constexpr bool kOffset = !kFiveBits || kTile.halves == 2;
-
-  template <int kRows>
-  static void Dot(const MatMulWork& work, const std::byte* tile, std::int32_t row,
-                  Sums<kRows>& sums) {
-    const QuantBlock* x = work.quants + row * work.quant_stride;
-    for (std::int64_t b = 0; b < work.depth; ++b, tile += kTileBytes) {
-      const std::byte* unit = tile + kTile.head_bytes;
-      for (int u = 0; u < kUnits; ++u, ++x, unit += kTile.unit_bytes)
-        DotUnit<kRows>(tile, unit, x, work.quant_stride, sums);
-    }
-  }
 
   // Eight products of codes and int8 (-127..127), each a pair, are summed in 16 bits:
   //   4 bits: |sum| <= 8 * 2 * 15 * 127 = 30480 <= 32767

@@ -94,5 +94,28 @@ void Product(const MatMulWork& work, std::int64_t first, std::int64_t last) {
   }
 }
 
+// What formats of units (tiles.h) share; theirs is
+//   DotUnit<kRows>(head, unit, x, stride, sums)  adds the products of one unit of a block whose
+//   head
+//                                                is at `head` and blocks x[r * stride] of the
+//                                                input.
+template <class Format, TileLayout kTile>
+struct OfUnits {
+  static constexpr int kTileBytes = kTile.tile_bytes;
+  static constexpr int kUnits = kTile.block / kQuantBlock;
+  static constexpr int kInputBytes = kUnits * static_cast<int>(sizeof(QuantBlock));
+
+  template <int kRows>
+  static void Dot(const MatMulWork& work, const std::byte* tile, std::int32_t row,
+                  Sums<kRows>& sums) {
+    const QuantBlock* x = work.quants + row * work.quant_stride;
+    for (std::int64_t b = 0; b < work.depth; ++b, tile += kTileBytes) {
+      const std::byte* unit = tile + kTile.head_bytes;
+      for (int u = 0; u < kUnits; ++u, ++x, unit += kTile.unit_bytes)
+        Format::template DotUnit<kRows>(tile, unit, x, work.quant_stride, sums);
+    }
+  }
+};
+
 }  // namespace
 }  // namespace banyan::kernels::avx2

@@ -11,22 +11,8 @@
 namespace banyan::kernels::avx2 {
 namespace {
 
-struct Q6_K {
+struct Q6_K : OfUnits<Q6_K, kTileQ6_K> {
   static constexpr TileLayout kTile = kTileQ6_K;
-  static constexpr int kTileBytes = kTile.tile_bytes;
-  static constexpr int kUnits = kTile.block / kQuantBlock;
-  static constexpr int kInputBytes = kUnits * static_cast<int>(sizeof(QuantBlock));
-
-  template <int kRows>
-  static void Dot(const MatMulWork& work, const std::byte* tile, std::int32_t row,
-                  Sums<kRows>& sums) {
-    const QuantBlock* x = work.quants + row * work.quant_stride;
-    for (std::int64_t b = 0; b < work.depth; ++b, tile += kTileBytes) {
-      const std::byte* unit = tile + kTile.head_bytes;
-      for (int u = 0; u < kUnits; ++u, ++x, unit += kTile.unit_bytes)
-        DotUnit<kRows>(tile, unit, x, work.quant_stride, sums);
-    }
-  }
 
   // A sum of 16 bits is over the 16 columns of a scale: it starts at -32 times the sum of the q, so
   // that it is one of (code - 32) * q in the end, |sum| <= 4 * 2 * 32 * 127 = 32512 <= 32767; on

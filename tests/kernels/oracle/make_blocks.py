@@ -3,7 +3,7 @@
 
 usage: make_blocks.py [--seed N] [--blocks N] > blocks.txt
 
-A golden for tests/kernels/block_golden_test.cc, made with gguf 0.19.0 and numpy 2.4.6 (the file names what made it).
+A golden for tests/kernels/block_test.cc, made with gguf 0.19.0 and numpy 2.4.6 (the file names what made it).
 One line per block: type, bytes, the bits of its floats, in hexadecimal; "nan" stands for every NaN, whose bits are
 nobody's promise. Bytes are random; the f16 in them walk through what f16 can hold, because random ones are seldom
 subnormal or infinite.
