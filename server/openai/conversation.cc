@@ -33,8 +33,9 @@ std::optional<http::Error> AppendPart(const json::value& part, const std::string
   if (!type) {
     fields.Refuse("type", absl::StrCat("'", path, ".type' is missing."));
   } else if (*type != "text") {
-    fields.Refuse("type", absl::StrCat("Content parts of the type '", std::string(*type),
-                                       "' are not supported yet, only 'text'."));
+    fields.Refuse("type",
+                  absl::StrCat("Content parts of the type '", std::string(type->substr(0, 64)),
+                               "' are not supported yet, only 'text'."));
   }
   const std::optional<std::string_view> text = fields.Text("text");
   if (!text) {
@@ -64,7 +65,7 @@ Result<std::string> ParseContent(const json::value* content, std::string_view ro
 }
 
 // A string that is no object stays what the model once wrote.
-void OpenArguments(json::object& call) {
+void OpenArguments(json::object& call, std::size_t& values_left) {
   json::value* function = call.if_contains("function");
   if (function == nullptr || !function->is_object()) return;
   json::value* arguments = function->get_object().if_contains("arguments");
@@ -74,8 +75,18 @@ void OpenArguments(json::object& call) {
     *arguments = json::object();
     return;
   }
-  Result<json::object> object = ParseObject(std::string_view(text.data(), text.size()));
+  Result<json::object> object =
+      ParseObject(std::string_view(text.data(), text.size()), values_left);
   if (object.ok()) *arguments = std::move(*object);
+}
+
+// The body's bound does not see into the arguments, so they have one of their own.
+std::optional<http::Error> OpenCalls(json::array& calls, const std::string& path,
+                                     std::size_t& values_left) {
+  for (json::value& call : calls) OpenArguments(call.get_object(), values_left);
+  if (values_left > 0) return std::nullopt;
+  return Invalid(path, absl::StrCat("The arguments of all tool calls together must have fewer ",
+                                    "than ", kMaxJsonValues, " values."));
 }
 
 std::optional<http::Error> CheckObjects(const json::array& list, const std::string& path) {
@@ -96,7 +107,8 @@ std::optional<http::Error> CheckMembers(Fields& fields) {
   return calls == nullptr ? std::nullopt : CheckObjects(*calls, fields.Param("tool_calls"));
 }
 
-Result<json::object> ParseMessage(const json::value& value, const std::string& path) {
+Result<json::object> ParseMessage(const json::value& value, const std::string& path,
+                                  std::size_t& values_left) {
   const json::object* object = value.if_object();
   if (object == nullptr) return WrongType(path, "an object", value);
   Fields fields(*object, path);
@@ -115,7 +127,9 @@ Result<json::object> ParseMessage(const json::value& value, const std::string& p
     if (!member.value().is_null()) message.emplace(member.key(), member.value());
   }
   if (json::value* calls = message.if_contains("tool_calls")) {
-    for (json::value& call : calls->get_array()) OpenArguments(call.get_object());
+    if (auto error = OpenCalls(calls->get_array(), path + ".tool_calls", values_left)) {
+      return *std::move(error);
+    }
   }
   return message;
 }
@@ -127,8 +141,10 @@ Result<json::array> ParseMessages(Fields& fields) {
   if (list->empty()) return Invalid("messages", "'messages' must not be empty.");
   json::array messages;
   messages.reserve(list->size());
+  std::size_t values_left = kMaxJsonValues;
   for (std::size_t i = 0; i < list->size(); ++i) {
-    Result<json::object> message = ParseMessage((*list)[i], absl::StrCat("messages[", i, "]"));
+    Result<json::object> message =
+        ParseMessage((*list)[i], absl::StrCat("messages[", i, "]"), values_left);
     if (!message.ok()) return message.error();
     messages.push_back(std::move(*message));
   }

@@ -24,6 +24,8 @@ class Builder {
   static constexpr std::size_t max_key_size = std::size_t{1} << 20;
   static constexpr std::size_t max_string_size = std::size_t{1} << 30;
 
+  explicit Builder(std::size_t& values_left) : values_left_(values_left) {}
+
   json::value Release() { return stack_.release(); }
   // What was refused here and not by the parser; empty if nothing was.
   const std::string& refusal() const { return refusal_; }
@@ -96,7 +98,10 @@ class Builder {
 
  private:
   bool Count(error_code& error) {
-    if (++values_ <= kMaxJsonValues) return true;
+    if (values_left_ > 0) {
+      --values_left_;
+      return true;
+    }
     return Refuse(absl::StrCat("it has more than ", kMaxJsonValues, " values"), error);
   }
   bool Refuse(std::string why, error_code& error) {
@@ -108,16 +113,21 @@ class Builder {
   json::value_stack stack_;
   std::vector<absl::flat_hash_set<std::string>> keys_;  // of the objects that are open
   std::string key_;
-  std::size_t values_ = 0;
+  std::size_t& values_left_;
   std::string refusal_;
 };
 
 }  // namespace
 
 Result<json::object> ParseObject(std::string_view text) {
+  std::size_t values_left = kMaxJsonValues;
+  return ParseObject(text, values_left);
+}
+
+Result<json::object> ParseObject(std::string_view text, std::size_t& values_left) {
   json::parse_options options;
   options.max_depth = kMaxJsonDepth;
-  json::basic_parser<Builder> parser(options);
+  json::basic_parser<Builder> parser(options, values_left);
   error_code error;
   const std::size_t read = parser.write_some(false, text.data(), text.size(), error);
   if (!error && read < text.size()) {

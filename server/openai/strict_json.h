@@ -15,5 +15,7 @@ inline constexpr std::size_t kMaxJsonValues = 1 << 18;  // of all kinds, keys no
 
 // Errors are 400 invalid_request and say where the text goes wrong.
 Result<boost::json::object> ParseObject(std::string_view text);
+// The same of one of several texts, which share `values_left`.
+Result<boost::json::object> ParseObject(std::string_view text, std::size_t& values_left);
 
 }  // namespace banyan::server::openai

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/openai/conversation.h"
+#include "server/openai/strict_json.h"
 
 namespace banyan::server::openai {
 namespace {
@@ -96,6 +97,23 @@ TEST(ChatRequest, TheArgumentsOfToolCallsAreObjects) {
   for (const char* as_it_is : {R"({"a":1})", R"("not JSON")", R"("[1]")"}) {
     EXPECT_EQ(Messages(call(as_it_is)), absl::StrCat("[", call(as_it_is), "]"));
   }
+}
+
+// Each string of arguments may be as large as a body.
+TEST(ChatRequest, TheArgumentsOfAllToolCallsTogetherAreBounded) {
+  const auto message = [](std::size_t values) {  // in the list alone
+    std::string list;
+    for (std::size_t i = 0; i < values; ++i) list += i == 0 ? "1" : ",1";
+    return absl::StrCat(R"({"role":"assistant","content":"","tool_calls":[{"function":)",
+                        R"({"arguments":"{\"a\":[)", list, R"(]}"}}]})");
+  };
+  const auto conversation = [&](std::size_t values) {
+    return absl::StrCat(R"({"messages":[)", message(kMaxJsonValues / 2), ",", message(values),
+                        "]}");
+  };
+  // Four more: two lists, two objects.
+  Accepted(conversation(kMaxJsonValues / 2 - 5));
+  EXPECT_EQ(Refused(conversation(kMaxJsonValues / 2 - 4)).param, "messages[1].tool_calls");
 }
 
 TEST(ChatRequest, ToolsAreShownToTheTemplateWhenNoneIsToBeCalled) {
@@ -223,6 +241,12 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(ChatRequest, AMessageIsNamedInWhatIsSaidOfIt) {
   EXPECT_THAT(Refused(R"({"messages":[{"role":"user","content":[{"type":"audio"}]}]})").message,
               HasSubstr("'audio'"));
+  const std::string type(100'000, 'x');
+  EXPECT_LT(Refused(absl::StrCat(R"({"messages":[{"role":"user","content":[{"type":")", type,
+                                 R"("}]}]})"))
+                .message.size(),
+            1000U)
+      << "it is not sent back whole";
 }
 
 }  // namespace
