@@ -190,8 +190,9 @@ Result<scheduler::Request> MakeRequest(Service& service, const ServedModel& mode
   scheduler::Request request;
   request.id = service.NextRequestId();
   request.prompt = std::move(prompt);
+  const std::int64_t most = generation.logprobs ? std::min(left, kMaxScoredTokens) : left;
   request.max_tokens =
-      generation.max_tokens.value_or(std::min(generation.default_max_tokens, left));
+      generation.max_tokens.value_or(std::min(generation.default_max_tokens, most));
   request.min_tokens = generation.min_tokens;
   request.sampling = generation.sampling;
   request.sampling.seed = generation.seed ? *generation.seed : service.RandomSeed();

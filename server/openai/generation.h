@@ -21,17 +21,21 @@ namespace banyan::server::openai {
 
 inline constexpr std::size_t kMaxLogitBiases = 1024;
 inline constexpr std::size_t kMaxStopTokenIds = 16;
+// Tokens whose log-probabilities one answer may have, the prompts' and all choices' together. Each
+// takes up to 2 KB, and an answer that is sent at once is held whole.
+inline constexpr std::int64_t kMaxScoredTokens = 1 << 17;
 inline constexpr double kMinRepetitionPenalty = 0.01;
 inline constexpr double kMaxRepetitionPenalty = 100;
 
 inline constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
 struct Generation {
-  std::optional<std::int64_t> max_tokens;      // >= 0
-  std::string_view max_tokens_field;           // the field that gave it
-  std::int64_t default_max_tokens = kNoLimit;  // where none did; cut to what the context leaves
-  std::int64_t min_tokens = 0;                 // <= max_tokens
-  SamplingParams sampling{};                   // but for the seed
+  std::optional<std::int64_t> max_tokens;  // >= 0
+  std::string_view max_tokens_field;       // the field that gave it
+  // Where none did; cut to what the context leaves, and to kMaxScoredTokens with log-probabilities.
+  std::int64_t default_max_tokens = kNoLimit;
+  std::int64_t min_tokens = 0;  // <= max_tokens
+  SamplingParams sampling{};    // but for the seed
   std::optional<std::uint64_t> seed;
   std::vector<TokenBias> logit_bias;  // of distinct tokens, each from -100 to 100
   std::vector<std::string> stop;      // as StopMatcher takes them

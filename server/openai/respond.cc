@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "server/openai/reply.h"
 #include "server/request_record.h"
 
@@ -34,6 +35,18 @@ http::Error EndError(FinishReason reason, std::string_view prompt_field) {
               .message = "A step of the engine failed; the answer could not be completed.",
               .param = ""};
   }
+}
+
+std::optional<http::Error> CheckScored(const Question& question) {
+  std::int64_t tokens = 0;
+  for (const ChoicePlan& plan : question.plans) {
+    if (!plan.answer.entries) continue;
+    tokens += plan.request.max_tokens;
+    if (plan.request.score_prompt) tokens += static_cast<std::int64_t>(plan.request.prompt.size());
+  }
+  if (tokens <= kMaxScoredTokens) return std::nullopt;
+  return Invalid("logprobs", absl::StrCat("The answer may have log-probabilities of ", tokens,
+                                          " tokens; at most ", kMaxScoredTokens, " are given."));
 }
 
 // One answer under way, and how it is told.
@@ -172,6 +185,10 @@ asio::awaitable<void> Respond(Service& service, const http::Request& request,
   Result<Question> question = prepare(service, *model, request.body);
   if (!question.ok()) {
     co_await Refuse(service, responder, question.error());
+    co_return;
+  }
+  if (auto error = CheckScored(*question)) {
+    co_await Refuse(service, responder, *std::move(error));
     co_return;
   }
   co_await Ask(service, *model, responder, std::move(*question));

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/openai/generation.h"
 #include "tests/server/fixture.h"
 
 namespace banyan::server::openai {
@@ -241,6 +242,33 @@ TEST_F(CompletionsTest, ChoicesShareTheRoomForWhatIsNotRead) {
   slow->Read();
   RunToTheEnd();
   EXPECT_EQ(slow->Chunks().back().at("error").at("code"), "slow_reader");
+}
+
+// They are held until the answer is complete.
+TEST_F(CompletionsTest, LogprobsAreThoseOfABoundedNumberOfTokens) {
+  Load(EngineRuns::kNot, /*max_queue=*/5);
+  const auto members = [](std::int64_t tokens, const char* more) {
+    return absl::StrCat(R"("prompt":["abc","de"],"logprobs":0,"max_tokens":)", tokens, more);
+  };
+  const auto refused = [&](const std::string& asked) {
+    const auto client = Ask(asked);
+    ExpectError(*client, 400, "invalid_request");
+    EXPECT_EQ(client->Json().at("error").at("param"), "logprobs");
+  };
+  refused(members(kMaxScoredTokens / 2 + 1, ""));
+  refused(members(kMaxScoredTokens / 2 + 1, R"(,"stream":true)"));
+  refused(members(kMaxScoredTokens / 2 - 2, R"(,"echo":true)"));
+  auto whole = Connect();
+  Begin(*whole, members(kMaxScoredTokens / 2, ""));
+  auto scored = Connect();
+  Begin(*scored, members(kMaxScoredTokens / 2 - 3, R"(,"echo":true)"));
+  auto chat = Connect();  // whose context is larger, and which names no length
+  EngineTest::Begin(*chat, "/v1/chat/completions",
+                    R"({"messages":[{"role":"user","content":"a"}],"logprobs":true})");
+  RunUntil([this] { return engine_->inbox().waiting() == 5; });
+  for (const auto* client : {&whole, &scored, &chat}) (*client)->Leave();
+  engine_->Start();
+  RunToTheEnd();
 }
 
 struct Fault {
