@@ -20,7 +20,7 @@ constexpr std::size_t kChunkBytes = 4096;  // of what is not yet in a writer
 // With the quotes that need fewer escapes, and escapes where a character is not printable.
 void WriteQuoted(Writer& writer, const Value& string) {
   const std::string_view text = string.text();
-  writer.budget().Read(text.size());
+  writer.budget().Step(text.size());  // escapes are dear
   const bool single =
       text.find('\'') == std::string_view::npos || text.find('"') != std::string_view::npos;
   const char quote = single ? '\'' : '"';

@@ -189,6 +189,7 @@ Value Truncate(Evaluator& evaluator, const Value& value, const Arguments& argume
   const std::int64_t most = length.IsIntegral() ? length.integer() : 255;
   const Value tail = end.IsString() ? end : Value::Static("...");
   const std::int64_t extra = leeway.IsIntegral() ? leeway.integer() : 5;
+  budget.Touch(tail.text().size());
   const auto tail_size = static_cast<std::int64_t>(CountCharacters(tail.text()));
   if (most < tail_size || most > static_cast<std::int64_t>(kMaxStringBytes) || extra < 0) {
     Fail("truncate: the length does not fit");

@@ -31,6 +31,7 @@ int ReadWidth(std::string_view text, std::size_t& at) {
 
 // `body` to the width; zeros go between sign and digits.
 void WritePadded(Writer& writer, const Value& body, const Spec& spec, char fallback_align) {
+  writer.budget().Touch(body.text().size());
   const std::size_t size = CountCharacters(body.text());
   const auto width = static_cast<std::size_t>(spec.width);
   const std::size_t missing = width > size ? width - size : 0;
@@ -64,6 +65,7 @@ class Percent {
   }
 
   Value Run() {
+    budget_.Read(text_.size());
     while (at_ < text_.size()) {
       const std::size_t percent = std::min(text_.find('%', at_), text_.size());
       writer_.Write(Substring(format_, at_, percent - at_));
@@ -232,6 +234,7 @@ class Braces {
         writer_(budget_) {}
 
   Value Run() {
+    budget_.Read(text_.size());
     while (at_ < text_.size()) {
       const std::size_t brace = std::min(text_.find_first_of("{}", at_), text_.size());
       writer_.Write(Substring(format_, at_, brace - at_));
@@ -251,6 +254,7 @@ class Braces {
 
  private:
   void Field() {
+    budget_.Step(1 + arguments_.named.size() / 4);
     const std::size_t close = text_.find('}', at_);
     if (close == std::string_view::npos) Fail("expected '}' before end of string");
     std::string_view field = text_.substr(at_, close - at_);

@@ -141,7 +141,7 @@ Value Objects::List(std::vector<Value> items, Flavor flavor) {
   int depth = 0;
   for (const Value& item : items) depth = std::max(depth, DepthOf(item));
   depth = CheckedDepth(depth + 1);
-  budget_.Step(1 + items.size() / 16);
+  budget_.Step(1 + items.size() / 4);
   const std::size_t held = sizeof(Sequence) + items.size() * sizeof(Value);
   budget_.Hold(held);
   return Value::Of(Kind::kSequence, new Sequence(budget_, held, flavor, std::move(items), depth));

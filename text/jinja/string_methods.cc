@@ -97,6 +97,7 @@ Value StartsOrEndsWith(Evaluator& evaluator, const Value& self, const Arguments&
       window.exists ? self.text().substr(window.begin, window.end - window.begin) : "";
   const auto matches = [&](const Value& affix) {
     const std::string_view part = RequireString(affix, kName).text();
+    evaluator.budget().Touch(std::min(part.size(), text.size()));
     return window.exists && (at_end ? text.ends_with(part) : text.starts_with(part));
   };
   if (!wanted.Is(Kind::kSequence) || !wanted.As<Sequence>().IsTuple()) {
@@ -170,16 +171,18 @@ Value Join(Evaluator& evaluator, const Value& self, const Arguments& arguments) 
   return writer.Finish().AsMarkup(self.is_markup());
 }
 
-Value RemovePrefix(Evaluator&, const Value& self, const Arguments& arguments) {
+Value RemovePrefix(Evaluator& evaluator, const Value& self, const Arguments& arguments) {
   const auto [prefix] = arguments.Bind<1>("removeprefix", {"prefix"}, 1);
   const std::string_view part = RequireString(prefix, "removeprefix").text();
+  evaluator.budget().Touch(part.size());
   if (!self.text().starts_with(part)) return self;
   return Substring(self, part.size(), self.text().size());
 }
 
-Value RemoveSuffix(Evaluator&, const Value& self, const Arguments& arguments) {
+Value RemoveSuffix(Evaluator& evaluator, const Value& self, const Arguments& arguments) {
   const auto [suffix] = arguments.Bind<1>("removesuffix", {"suffix"}, 1);
   const std::string_view part = RequireString(suffix, "removesuffix").text();
+  evaluator.budget().Touch(part.size());
   if (!self.text().ends_with(part)) return self;
   return Substring(self, 0, self.text().size() - part.size());
 }
@@ -207,6 +210,7 @@ template <Side side>
 Value JustifyMethod(Evaluator& evaluator, const Value& self, const Arguments& arguments) {
   const auto [width, fill] = arguments.Bind<2>("ljust", {"width", "fillchar"}, 1);
   const Value with = Given(fill) ? RequireString(fill, "ljust") : Value::Static(" ");
+  evaluator.budget().Touch(with.text().size());
   if (CountCharacters(with.text()) != 1) {
     Fail("The fill character must be exactly one character long");
   }

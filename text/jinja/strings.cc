@@ -300,6 +300,7 @@ std::vector<Value> SplitFromRight(Budget& budget, const Value& string, const Val
 
 Value Justify(Budget& budget, const Value& string, std::int64_t width, const Value& fill,
               Side side) {
+  budget.Touch(string.text().size());
   const auto size = static_cast<std::int64_t>(CountCharacters(string.text()));
   if (width <= size) return string;
   const std::int64_t missing = width - size;
