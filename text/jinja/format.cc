@@ -143,12 +143,12 @@ class Percent {
     }
     if (at_ >= text_.size()) Fail("incomplete format");
     const char type = text_[at_++];
-    if (type == '%') return writer_.Write("%");
+    if (type == '%') return writer_.Write(Substring(format_, at_ - 1, 1));
     const Value value = named ? *std::move(named) : NextValue();
     if (zero && spec.align == '\0' &&
         std::string_view("sra c").find(type) == std::string_view::npos) {
       spec.align = '=';
-      spec.fill = "0";
+      spec.fill = Value::Static("0");
     }
     Write(value, type, spec);
   }
@@ -323,13 +323,14 @@ class Braces {
     Fail(absl::StrCat("no value for ", Quote(name)));
   }
 
-  static Spec ReadSpec(std::string_view text) {
+  // `text` is a part of the format.
+  Spec ReadSpec(std::string_view text) const {
     Spec spec;
     std::size_t at = 0;
     constexpr std::string_view kAligns = "<>=^";
     const std::size_t first = text.empty() ? 0 : FirstCharacter(text).length;
     if (text.size() > first && kAligns.find(text[first]) != std::string_view::npos) {
-      spec.fill = text.substr(0, first);
+      spec.fill = Substring(format_, static_cast<std::size_t>(text.data() - text_.data()), first);
       spec.align = text[first];
       at = first + 1;
     } else if (!text.empty() && kAligns.find(text[0]) != std::string_view::npos) {
@@ -343,7 +344,7 @@ class Braces {
     spec.alternate = skip("#") != '\0';
     if (skip("0") != '\0' && spec.align == '\0') {
       spec.align = '=';
-      spec.fill = "0";
+      spec.fill = Value::Static("0");
     }
     spec.width = ReadWidth(text, at);
     spec.group = skip(",_");
@@ -357,8 +358,8 @@ class Braces {
   }
 
   void Write(const Value& value, std::string_view spelled) {
-    Spec spec = ReadSpec(spelled);
     if (spelled.empty()) return WriteText(writer_, value);
+    const Spec spec = ReadSpec(spelled);
     if (value.IsNumber()) {
       const Value body = MakeString(budget_, SpellNumber(value, spec), value.source());
       return WritePadded(writer_, body, spec, '>');

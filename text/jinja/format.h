@@ -19,8 +19,8 @@ Value FormatBraces(Evaluator& evaluator, const Value& format, const Arguments& a
 
 // How one value is to be spelled.
 struct Spec {
-  std::string_view fill = " ";  // one character
-  char align = '\0';            // '<', '>', '^', '='
+  Value fill = Value::Static(" ");  // one character
+  char align = '\0';                // '<', '>', '^', '='
   char sign = '-';
   bool alternate = false;  // '#'
   char group = '\0';       // ',' or '_'

@@ -16,7 +16,8 @@ const json::value& Message() {
   static const json::value message = json::parse(R"({
     "text": "abc def", "role": "user", "pad": "  mid  ", "lines": "x\ny\n", "quote": "a\"b<c",
     "list": ["p", "q"], "map": {"k": "v", "n": 12, "t": true, "f": 1.5, "z": null}, "number": 42,
-    "digits": "17", "empty": "", "upper": "UP", "marks": "<|im_end|>", "sign": "%s{}"})");
+    "digits": "17", "empty": "", "upper": "UP", "marks": "<|im_end|>", "sign": "%s{}",
+    "fills": "{:<<1}{:|<2}{:*^3}{:é>2}", "percents": "%%%%"})");
   return message;
 }
 
@@ -84,6 +85,9 @@ TEST(Provenance, OfConcatenations) {
       {"{{ m.sign % 'x' }}", "x[{}]"},
       {"{{ m.sign[:2] % 'x' }}{{ m.sign[2:].format('y') }}", "xy"},
       {"{{ '<{}|{:>6}|{x}>'.format(m.role, m.role, x=m.number) }}", "<[user]|  [user]|[42]>"},
+      // What a format fills with is the format's.
+      {"{{ m.fills.format('', '', 'x', 'y') }}", "[<||*]x[*\u00e9]y"},
+      {"{{ m.percents % () }}{{ '{:*>3}'.format(m.role[:1]) }}", "[%%]**[u]"},
       {"{{ '%(a)s' % {'a': m.role} }}{{ '%s'|format(m.role) }}", "[useruser]"},
       {"{{ m.number + 1 }}{{ 1 + 1 }}{{ -m.number }}{{ m.number / 2 }}", "[43]2[-4221.0]"},
   });
