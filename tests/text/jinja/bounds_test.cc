@@ -199,7 +199,7 @@ TEST(Bounds, WhateverATemplateRepeatsItIsStopped) {
       "holds more than");
   for (const char* expression : {"'x' * 1000000000",
                                  "[1] * 1000000000",
-                                 
+
                                  "'ab' * 4611686018427387904",
                                  "('a' * 1000000)|replace('', 'b' * 1000000)",
                                  "('a' * 4000000)|replace('a', 'bbbbbbbb')",
