@@ -18,7 +18,7 @@ struct LoadedModel {
 };
 
 // The most of a --chat-template file; real ones have under 32 KiB.
-inline constexpr std::size_t kMaxTemplateFileBytes = 1 << 20;
+inline constexpr std::size_t kMaxTemplateFileBytes = 1 << 18;
 
 // Errors are those of model::File::Open, text::Codec::FromMetadata and model::Model::Load, or
 // kInvalidArgument when the file's tokenizer and weights do not belong together or the template's

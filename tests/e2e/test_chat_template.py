@@ -3,7 +3,7 @@ import pytest
 
 import banyan
 
-LIMIT = 1 << 20
+LIMIT = 1 << 18
 
 
 def refused(template):
