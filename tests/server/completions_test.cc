@@ -235,8 +235,7 @@ TEST_F(CompletionsTest, ChoicesShareTheRoomForWhatIsNotRead) {
   Begin(*slow, R"("prompt":["One","Two"],"stream":true,"ignore_eos":true,"max_tokens":2000)");
   RunUntil([&] { return !slow->events.empty(); });
   RunUntil([this] {
-    return MetricOf("banyan_sampled_tokens_total") > 60 &&
-           MetricOf("banyan_running_requests") == 0;
+    return MetricOf("banyan_sampled_tokens_total") > 60 && MetricOf("banyan_running_requests") == 0;
   });
   EXPECT_LT(MetricOf("banyan_sampled_tokens_total"), 300) << "neither had room for 100";
   slow->Read();
