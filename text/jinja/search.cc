@@ -5,6 +5,7 @@
 namespace banyan::text::jinja {
 
 std::size_t FindText(std::string_view text, std::string_view wanted, std::size_t from) {
+  if (wanted.size() == 1) return text.find(wanted[0], from);  // as most are; it looks no further
   if (from > text.size()) return std::string_view::npos;
   if (wanted.empty()) return from;
   // glibc's is the two-way algorithm (Crochemore and Perrin 1991).
