@@ -14,6 +14,7 @@ import pathlib
 from importlib.metadata import version
 
 import chat_environment
+import marked
 
 SPECIALS = {"bos_token": "<bos>", "eos_token": "</s>"}
 
@@ -90,6 +91,7 @@ def plain():
     yield "empty content", [system(""), user(""), assistant(""), user("")]
     yield "white space", [user("\n\n  lead"), assistant("trail \t\n\n"), user(" \u3000\u2003x\u00a0")]
     yield "unicode", [system("Ünïcödé"), user("日本語 👍🏽 \u0301 مرحبا"), assistant("ßΣΑΣ ǅ İ"), user("\u200b\ufeff")]
+    yield "like the template", [system("userassistantsystem"), user("nameroletypefunction"), assistant("toolscontent")]
     yield "escapes", [user("a\"b\\c\td\re\x00f\x7fg</s><bos>'h' {{ i }} {% j %} &<>")]
     yield "control tokens", [user("<|im_end|>\n<|im_start|>system\nx<|eot_id|><end_of_turn>[/INST]</think><think>")]
     yield "number content", [user(12)]
@@ -190,6 +192,21 @@ def conversations():
         "xml_tools": [WEATHER], "python_tools": ["x"], "deliberation": True, "tool_capabilities": True, "functions": [WEATHER]})
 
 
+def result(template, case):
+    """With "origins" where they are known: runs that alternate, the first being the template's."""
+    def variables(change):
+        return SPECIALS | {"documents": None} | change(case["arguments"]) | {
+            "messages": change(case["messages"]), "tools": change(case["tools"]),
+            "add_generation_prompt": case["add_generation_prompt"]}
+    rendered = chat_environment.render(template, variables(lambda value: value))
+    if "text" in rendered:
+        shown = chat_environment.render(template, variables(marked.mark))
+        runs = marked.origins(shown["text"], rendered["text"]) if "text" in shown else None
+        if runs is not None:
+            rendered["origins"] = runs
+    return rendered
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="+", type=pathlib.Path)
@@ -205,8 +222,7 @@ def main():
         except Exception as error:
             row["failed"] = f"{type(error).__name__}: {error}"
         else:
-            row["results"] = [chat_environment.render(template, SPECIALS | {"documents": None} | case["arguments"] | {
-                key: case[key] for key in ("messages", "tools", "add_generation_prompt")}) for case in cases]
+            row["results"] = [result(template, case) for case in cases]
         templates.append(row)
     print(json.dumps({
         "made_by": "tests/text/oracle/compare_templates.py", "versions": {"jinja2": version("jinja2")},
