@@ -40,7 +40,7 @@ struct Piece {
 // template copies out of it is Origin::kMessage.
 struct Conversation {
   boost::json::array messages{};      // objects: "role", "content", "tool_calls", ...
-  boost::json::array tools{};         // function definitions; undefined to the template when empty
+  boost::json::array tools{};         // function definitions; None to the template when empty
   boost::json::object arguments{};    // more variables, such as "enable_thinking"
   bool add_generation_prompt = true;  // end where the assistant's answer begins
   std::int64_t now = 0;               // seconds since 1970, UTC, for strftime_now
