@@ -1,5 +1,6 @@
 #include "base/utf8.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/check.h"
@@ -54,6 +55,10 @@ Utf8Step NextUtf8(std::string_view bytes) {
     lead.high = 0xBF;
   }
   return {Utf8Form::kCharacter, lead.length};
+}
+
+std::size_t CountCharacters(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count_if(text, BeginsCharacter));
 }
 
 std::size_t FirstInvalidUtf8(std::string_view bytes) {

@@ -24,6 +24,12 @@ struct Utf8Step {
 // What stands at the front of `bytes`, which must not be empty.
 Utf8Step NextUtf8(std::string_view bytes);
 
+// Whether a character begins with `byte`, of text that is UTF-8: it continues none.
+inline bool BeginsCharacter(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }
+
+// The characters that begin in `text`.
+std::size_t CountCharacters(std::string_view text);
+
 // The offset of the first byte that is not part of a whole character; npos when there is none.
 std::size_t FirstInvalidUtf8(std::string_view bytes);
 

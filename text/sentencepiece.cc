@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/utf8.h"
 #include "text/unicode.h"
 
 namespace banyan::text {
@@ -21,17 +22,11 @@ struct Split {
   int right = 0;
 };
 
-bool BeginsCharacter(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }
-
-int CountCharacters(std::string_view text) {
-  return static_cast<int>(std::ranges::count_if(text, BeginsCharacter));
-}
-
 // In the order of the parts' ids.
 void AddSplits(const Vocabulary& vocabulary, TokenId token, double score,
                std::vector<Split>& splits) {
   const std::string_view text = vocabulary.Spelling(token);
-  const int characters = CountCharacters(text);
+  const int characters = static_cast<int>(CountCharacters(text));
   const auto first = static_cast<std::ptrdiff_t>(splits.size());
   int left_characters = 0;
   for (std::size_t at = 1; at < text.size(); ++at) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 
+#include "absl/strings/ascii.h"
 #include "text/split_scanner.h"
 
 namespace banyan::text {
@@ -92,12 +93,10 @@ void EachOf(std::string_view text, EmitRun emit, CharClasses classes) {
   });
 }
 
-bool IsAsciiDigit(char byte) { return byte >= '0' && byte <= '9'; }
-
 // Spelled as GPT-2 spells bytes, these are superscripts and fractions, numbers to Unicode.
 bool IsDigitByte(char byte) {
   constexpr std::string_view kNumbers = "\xB2\xB3\xB9\xBC\xBD\xBE";
-  return IsAsciiDigit(byte) || kNumbers.find(byte) != std::string_view::npos;
+  return absl::ascii_isdigit(byte) || kNumbers.find(byte) != std::string_view::npos;
 }
 
 }  // namespace
@@ -166,7 +165,7 @@ void FalconDigits(std::string_view text, EmitRun emit) {
 void Threes(std::string_view text, EmitRun emit) {
   std::size_t done = 0;
   for (std::size_t at = 0; at + 3 <= text.size();) {
-    if (!std::ranges::all_of(text.substr(at, 3), IsAsciiDigit)) {
+    if (!std::ranges::all_of(text.substr(at, 3), absl::ascii_isdigit)) {
       ++at;
       continue;
     }

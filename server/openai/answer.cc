@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "server/openai/characters.h"
+#include "base/utf8.h"
 
 namespace banyan::server::openai {
 
@@ -44,7 +44,7 @@ Delta Answer::Finish() {
 
 std::string Answer::Search(std::string_view text) {
   detokenized_ += text.size();
-  characters_ += Characters(text);
+  characters_ += static_cast<std::int64_t>(CountCharacters(text));
   std::string certain;
   if (tokens_ <= options_.min_tokens) {
     certain = text;

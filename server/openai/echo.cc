@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "server/openai/characters.h"
+#include "base/utf8.h"
 #include "text/stream.h"
 
 namespace banyan::server::openai {
@@ -21,6 +21,10 @@ std::size_t Find(std::string_view text, std::string_view joined) {
     if (joined.substr(at, text.size()) == text) return at;
   }
   return 0;
+}
+
+std::int64_t Characters(std::string_view text) {
+  return static_cast<std::int64_t>(CountCharacters(text));
 }
 
 }  // namespace

@@ -63,6 +63,12 @@ TEST(Utf8, TheFirstInvalidByteIsFoundBehindAnyNumberOfCharacters) {
   EXPECT_EQ(FirstInvalidUtf8(""), std::string::npos);
 }
 
+TEST(CountCharacters, CountsEachOnceWhateverItsLength) {
+  EXPECT_EQ(CountCharacters(""), 0u);
+  EXPECT_EQ(CountCharacters("a\u00e9\u20ac\U0001F44D"), 4u);
+  EXPECT_EQ(CountCharacters("\x82\xac!"), 1u);  // the end of one that began before
+}
+
 TEST(ToValidUtf8, KeepsWhatIsWellFormed) {
   const std::string text =
       "a\x7F \xC2\x80 \xDF\xBF \xE0\xA0\x80 \xED\x9F\xBF \xEE\x80\x80 "

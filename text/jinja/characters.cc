@@ -9,8 +9,6 @@
 namespace banyan::text::jinja {
 namespace {
 
-bool IsContinuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
-
 // The range that may contain `code`, or null.
 template <typename Range>
 const Range* FindRange(std::span<const Range> ranges, char32_t code) {
@@ -56,21 +54,13 @@ Character FirstCharacter(std::string_view text) {
   if (first < 0x80) return {first, 1};
   const Utf8Step step = NextUtf8(text);
   if (step.form != Utf8Form::kCharacter) return {first, 1};
-  char32_t code = first & (0xFFu >> (step.length + 1));
-  for (std::size_t i = 1; i < step.length; ++i) {
-    code = (code << 6) | (static_cast<unsigned char>(text[i]) & 0x3Fu);
-  }
-  return {code, step.length};
-}
-
-std::size_t CountCharacters(std::string_view text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return !IsContinuation(c); }));
+  std::uint8_t length = 0;
+  return {DecodeUtf8(text, length), step.length};
 }
 
 std::size_t ByteOf(std::string_view text, std::size_t index) {
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (!IsContinuation(text[i]) && index-- == 0) return i;
+    if (BeginsCharacter(text[i]) && index-- == 0) return i;
   }
   return text.size();
 }
@@ -95,7 +85,7 @@ std::size_t TrailingSpace(std::string_view text) {
   std::size_t end = text.size();
   while (end > 0) {
     std::size_t begin = end - 1;
-    while (begin > 0 && IsContinuation(text[begin])) --begin;
+    while (begin > 0 && !BeginsCharacter(text[begin])) --begin;
     if (!IsSpace(FirstCharacter(text.substr(begin, end - begin)).code)) break;
     end = begin;
   }

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/utf8.h"
 #include "text/unicode.h"
 
 namespace banyan::text::jinja {
@@ -18,7 +19,6 @@ struct Character {
 Character FirstCharacter(std::string_view text);
 using text::AppendUtf8;
 
-std::size_t CountCharacters(std::string_view text);
 // Where character `index` begins; past the last: the size.
 std::size_t ByteOf(std::string_view text, std::size_t index);
 

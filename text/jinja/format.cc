@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/quote.h"
 #include "text/jinja/characters.h"
@@ -16,11 +17,9 @@
 namespace banyan::text::jinja {
 namespace {
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-
 int ReadWidth(std::string_view text, std::size_t& at) {
   int value = 0;
-  while (at < text.size() && IsDigit(text[at])) {
+  while (at < text.size() && absl::ascii_isdigit(text[at])) {
     value = value * 10 + (text[at++] - '0');
     if (value > kMaxFormatWidth) {
       Fail(absl::StrCat("a format wider than ", kMaxFormatWidth));
@@ -308,7 +307,7 @@ class Braces {
     std::optional<std::int64_t> index;
     if (name.empty()) {
       index = static_cast<std::int64_t>(next_++);
-    } else if (IsDigit(name[0])) {
+    } else if (absl::ascii_isdigit(name[0])) {
       index = ParseInteger(name, 10);
     }
     if (index) {
@@ -349,7 +348,8 @@ class Braces {
     spec.width = ReadWidth(text, at);
     spec.group = skip(",_");
     if (skip(".") != '\0') {
-      if (at >= text.size() || !IsDigit(text[at])) Fail("Format specifier missing precision");
+      if (at >= text.size() || !absl::ascii_isdigit(text[at]))
+        Fail("Format specifier missing precision");
       spec.precision = ReadWidth(text, at);
     }
     spec.type = skip("bcdeEfFgGnosxX%");

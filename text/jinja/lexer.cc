@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/quote.h"
 #include "text/jinja/characters.h"
@@ -22,10 +23,8 @@ constexpr std::array<std::string_view, 26> kOperators = {
     "//", "**", "==", "!=", ">=", "<=", "+", "-", "/", "*", "%", "~", "[",
     "]",  "(",  ")",  "{",  "}",  ">",  "<", "=", ".", ":", "|", ",", ";"};
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsNameByte(char c) {
-  return IsDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
-         static_cast<unsigned char>(c) >= 0x80;
+  return absl::ascii_isalnum(c) || c == '_' || static_cast<unsigned char>(c) >= 0x80;
 }
 
 // One line break is one \n, and one at the end is none.
@@ -227,7 +226,7 @@ bool Lexer::CodeEnds(TokenKind end, char closing) {
 
 void Lexer::CodeToken() {
   const char c = text_[at_];
-  if (IsDigit(c)) return Number();
+  if (absl::ascii_isdigit(c)) return Number();
   if (IsNameByte(c)) {
     std::size_t end = at_;
     while (end < text_.size() && IsNameByte(text_[end])) ++end;

@@ -5,15 +5,14 @@
 #include <cstdlib>
 #include <limits>
 
+#include "absl/strings/ascii.h"
 #include "text/jinja/characters.h"
 
 namespace banyan::text::jinja {
 namespace {
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-
 int DigitValue(char c) {
-  if (IsDigit(c)) return c - '0';
+  if (absl::ascii_isdigit(c)) return c - '0';
   const char lower = static_cast<char>(c | 0x20);
   return lower >= 'a' && lower <= 'z' ? lower - 'a' + 10 : 99;
 }

@@ -24,7 +24,7 @@ bool IsWithinWords(char32_t c) {
 
 std::size_t PreviousCharacter(std::string_view text, std::size_t end) {
   std::size_t begin = end - 1;
-  while (begin > 0 && (static_cast<unsigned char>(text[begin]) & 0xC0) == 0x80) --begin;
+  while (begin > 0 && !BeginsCharacter(text[begin])) --begin;
   return begin;
 }
 
