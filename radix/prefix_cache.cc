@@ -51,6 +51,19 @@ View PrefixCache::Open(NamespaceId name_space, std::span<const TokenId> tokens,
   return view;
 }
 
+void PrefixCache::StartWatch(Watch& watch, NamespaceId name_space,
+                             std::span<const TokenId> tokens) {
+  tree_->StartWatch(watch, name_space, tokens);
+}
+
+void PrefixCache::StopWatch(Watch& watch) { tree_->StopWatch(watch); }
+
+Watch* PrefixCache::TakeChanged() { return tree_->TakeChanged(); }
+
+bool PrefixCache::Publishes(const View& view) const { return tree_->Publishes(view); }
+
+PageState PrefixCache::page_state(PageId page) const { return tree_->page_state(page); }
+
 std::int64_t PrefixCache::available_pages() const { return tree_->available_pages(); }
 
 bool PrefixCache::Grow(View& view, std::int32_t pages) {

@@ -50,6 +50,7 @@
 #include "base/clock.h"
 #include "base/ids.h"
 #include "radix/view.h"
+#include "radix/watch.h"
 
 namespace banyan::radix {
 
@@ -114,6 +115,20 @@ class PrefixCache {
   // is then a page that the view pins and does not name: with `max_tokens` on a page border there
   // is none.
   View Open(NamespaceId name_space, std::span<const TokenId> tokens, std::int64_t max_tokens);
+
+  // Keeps watch.cached_tokens() equal to MatchLength(name_space, tokens), whatever happens to the
+  // tree, until StopWatch or the watch's end. `tokens` stays valid and unchanged so long.
+  void StartWatch(Watch& watch, NamespaceId name_space, std::span<const TokenId> tokens);
+  void StopWatch(Watch& watch);  // harmless when it is off
+  // One of the watches whose length changed since it was last started or returned here; null when
+  // none is left.
+  Watch* TakeChanged();
+
+  // Whether what the view fills is still published: not once its namespace was flushed or something
+  // inexact was appended.
+  bool Publishes(const View& view) const;
+
+  PageState page_state(PageId page) const;
 
   // Pages that Grow could hand out now: free ones and those it could evict.
   std::int64_t available_pages() const;

@@ -44,6 +44,11 @@ class Tree {
   PrefixCache::Preview PreviewOpen(NamespaceId name_space, std::span<const TokenId> tokens,
                                    std::int64_t max_tokens) const;
   View Open(NamespaceId name_space, std::span<const TokenId> tokens, std::int64_t max_tokens);
+  void StartWatch(Watch& watch, NamespaceId name_space, std::span<const TokenId> tokens);
+  void StopWatch(Watch& watch);
+  Watch* TakeChanged();
+  bool Publishes(const View& view) const;
+  PageState page_state(PageId page) const { return pool_.state(page); }
   std::int64_t available_pages() const;
   bool Grow(View& view, std::int32_t pages);
   std::optional<PageCopy> PendingCopy(const View& view) const;

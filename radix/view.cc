@@ -28,6 +28,11 @@ View::~View() {
   if (tree_ != nullptr) tree_->Close(*this, PrefixCache::Tail::kDiscard);
 }
 
+bool Tree::Publishes(const View& view) const {
+  const NodeIndex tip = branches_.nodes().Resolve(view.lease_.node_);
+  return !view.is_private_ && !branches_.nodes()[tip].detached;
+}
+
 void Tree::ListView(View& view) {
   view.tree_ = this;
   view.next_ = views_;

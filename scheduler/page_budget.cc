@@ -17,7 +17,8 @@ std::int64_t Untaken(const Job& job) {
 bool PageBudget::Reserve(Job& job) {
   const std::int32_t page_size = cache_.options().page_size;
   job.pages = PagesFor(SlotsFor(job.prompt_tokens(), job.max_output), page_size);
-  const NamespaceId name_space = cache_.OpenNamespace(job.request.name_space);
+  const NamespaceId name_space =
+      cache_.OpenNamespace(NamespaceName(job.request.tenant, job.request.cache_salt));
   // Pages hold no logits, so that a prompt to be scored is computed from its beginning.
   std::int64_t max_cached = job.request.score_prompt ? 0 : job.prompt_tokens() - 1;
   // Asked first and opened only when it fits: a view that is opened in vain would count as a use of

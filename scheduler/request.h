@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -13,11 +14,17 @@
 
 namespace banyan::scheduler {
 
+inline constexpr std::int32_t kMaxPriority = 9;
+
 // Its stream gets one kAdmitted, one kPromptScores per step of a prompt that is scored (at most one
 // per token of the prompt), one kToken per token that is sent, and the end.
 struct Request {
   RequestId id{};
-  std::string name_space;       // pages are shared within it only
+  // Who asks: tenants have equal shares of the work, and never share pages. "" is the default one.
+  std::string tenant;
+  // Splits a tenant's pages, nothing else: requests share pages only when both are the same.
+  std::string cache_salt;
+  std::int32_t priority = 0;    // 0..kMaxPriority, higher first
   std::vector<TokenId> prompt;  // at least one token
   // >= 0; what the client asked, or what the context leaves. 0: the prompt is computed and kept,
   // and nothing is sampled.
@@ -33,6 +40,9 @@ struct Request {
   Tick submitted{0};
   std::shared_ptr<TokenStream> stream;
 };
+
+// The name of the namespace of that tenant and salt; two pairs never have the same name.
+std::string NamespaceName(std::string_view tenant, std::string_view cache_salt);
 
 enum class CancelReason : std::uint8_t { kClientGone, kStopString };
 

@@ -46,6 +46,17 @@ class Scheduler::Impl {
   bool idle() const { return jobs_.empty(); }
   std::size_t TakeLeft() { return std::exchange(left_, 0); }
   Stats stats() const;
+  std::optional<RequestStatus> Inspect(RequestId request, Tick) const {
+    const auto found = jobs_.find(request);
+    if (found == jobs_.end()) return std::nullopt;
+    const Job& job = *found->second;
+    return RequestStatus{.state = job.state,
+                         .aged_priority = job.request.priority,
+                         .passes = 0,
+                         .tokens = job.view.tokens(),
+                         .producer = std::nullopt};
+  }
+  absl::Status CheckInvariants() const { return absl::OkStatus(); }
 
  private:
   // The head of the queue, admitted; null when nobody can be admitted now.
@@ -183,7 +194,9 @@ Job* Scheduler::Impl::AdmitHead(Tick now) {
     job.admitted = now;
     if (job.request.sampling.penalizes()) job.context = job.request.prompt;
     if (observer_ != nullptr) {
-      observer_->OnAdmitted(job.request, job.cached_tokens, Since(job.request.submitted, now));
+      observer_->OnAdmitted(job.request, {.prompt_tokens = job.prompt_tokens(),
+                                          .cached_tokens = job.cached_tokens,
+                                          .queued = Since(job.request.submitted, now)});
     }
     StreamEvent event;
     event.kind = StreamEvent::Kind::kAdmitted;
@@ -326,5 +339,9 @@ void Scheduler::Complete(const StepResult& result, Tick now) { impl_->Complete(r
 bool Scheduler::idle() const { return impl_->idle(); }
 std::size_t Scheduler::TakeLeft() { return impl_->TakeLeft(); }
 Stats Scheduler::stats() const { return impl_->stats(); }
+std::optional<RequestStatus> Scheduler::Inspect(RequestId request, Tick now) const {
+  return impl_->Inspect(request, now);
+}
+absl::Status Scheduler::CheckInvariants() const { return impl_->CheckInvariants(); }
 
 }  // namespace banyan::scheduler

@@ -30,19 +30,36 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "base/clock.h"
 #include "model/batch.h"
 #include "radix/prefix_cache.h"
 #include "scheduler/request.h"
+#include "scheduler/request_state.h"
 
 namespace banyan::scheduler {
+
+// kOff: every prompt is computed from its beginning, to compare with and to look for faults.
+enum class PrefixCaching : std::uint8_t { kOn, kOff };
 
 struct Options {
   std::int32_t max_batch_tokens = 256;  // > max_running
   std::int32_t max_running = 64;        // >= 1
   std::int64_t context_length = 0;      // tokens, of the model
+  PrefixCaching prefix_caching = PrefixCaching::kOn;
+
+  // How often the request that waits longest (in its tenant, at its priority) may be passed over by
+  // younger ones of which more is cached; >= 0.
+  std::int32_t max_passes = 16;
+  // So much waiting raises a request's priority by one, up to kMaxPriority; > 0.
+  Tick ageing = std::chrono::seconds(10);
+  // Deficit round robin: the tokens that a tenant gets per turn; >= 1.
+  std::int32_t quantum = 1024;
+  // A request is admitted only when those that run could each still produce so many tokens without
+  // another one being preempted; >= 1.
+  std::int32_t headroom_tokens = 64;
 };
 
 // Whether a request of that size can ever run: kOutOfRange with the numbers when prompt + 1 is over
@@ -51,12 +68,22 @@ struct Options {
 absl::Status CheckFits(const Options& options, const radix::Options& cache,
                        std::int64_t prompt_tokens, std::int64_t max_tokens);
 
+struct Admission {
+  std::int64_t prompt_tokens = 0;
+  std::int64_t cached_tokens = 0;
+  Tick queued{0};
+};
+
 // Told of what operators measure and log; called on the engine thread, must not call back. A token
 // is each one sampled, an end token too. Times are never negative.
 class Observer {
  public:
   virtual ~Observer() = default;
-  virtual void OnAdmitted(const Request& request, std::int64_t cached_tokens, Tick queued) = 0;
+  // Once per request, the first time that it is admitted.
+  virtual void OnAdmitted(const Request& request, const Admission& admission) = 0;
+  // Its pages were given up for others'; it waits again, and resumes where it was. (OnAdmitted is
+  // not called for that.)
+  virtual void OnPreempted(const Request& request, std::int64_t output_tokens) = 0;
   virtual void OnFirstToken(const Request& request, Tick since_submit) = 0;
   virtual void OnToken(const Request& request, Tick since_last) = 0;  // the second and later ones
   // Exactly once for each submitted request, before its stream gets the end.
@@ -64,13 +91,29 @@ class Observer {
                           Tick since_submit) = 0;
 };
 
+// Where a request is, for tests and tools.
+struct RequestStatus {
+  RequestState state{};
+  std::int32_t aged_priority = 0;     // what it asked for and what waiting added; 0..kMaxPriority
+  std::int32_t passes = 0;            // how often it was passed over while it waited longest
+  std::int64_t tokens = 0;            // whose KV its pages hold; 0 while it waits
+  std::optional<RequestId> producer;  // kFollowing: who computes what it needs
+};
+
 struct Stats {
-  std::int64_t waiting = 0;
+  std::int64_t waiting = 0;    // preempted ones too
+  std::int64_t following = 0;  // of them: wait for a prefix that a running request computes
   std::int64_t running = 0;
-  std::int64_t reserved_pages = 0;          // promised to running requests, not yet taken
-  std::int64_t computed_prompt_tokens = 0;  // since start: prefilled by steps that succeeded
-  std::int64_t steps = 0;                   // since start
-  std::int64_t failed_steps = 0;            // since start
+  std::int64_t reserved_pages = 0;  // promised to running prefills, not yet taken
+  // Since start, of steps that succeeded: tokens of prompts computed for the first time by their
+  // request, and tokens of prompts and answers computed again after a preemption.
+  std::int64_t computed_prompt_tokens = 0;
+  std::int64_t recomputed_tokens = 0;
+  std::int64_t preemptions = 0;  // since start
+  // Since start: admissions of a request while one of the same tenant and priority waited longer.
+  std::int64_t passes = 0;
+  std::int64_t steps = 0;         // since start
+  std::int64_t failed_steps = 0;  // since start
 };
 
 class Scheduler {
@@ -96,6 +139,11 @@ class Scheduler {
   // Requests that left the queue since the last call, for Inbox::Left.
   std::size_t TakeLeft();
   Stats stats() const;
+  // nullopt when it is not known: finished, or never submitted.
+  std::optional<RequestStatus> Inspect(RequestId request, Tick now) const;
+  // OK, or kInternal with the first violated invariant of queues, states and page accounts; not
+  // those of the cache. O(requests).
+  absl::Status CheckInvariants() const;
 
  private:
   class Impl;

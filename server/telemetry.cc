@@ -2,16 +2,17 @@
 
 namespace banyan::server {
 
-void Telemetry::OnAdmitted(const scheduler::Request& request, std::int64_t cached_tokens,
-                           Tick queued) {
-  const auto prompt = static_cast<double>(request.prompt.size());
-  const auto cached = static_cast<double>(cached_tokens);
+void Telemetry::OnAdmitted(const scheduler::Request&, const scheduler::Admission& admission) {
+  const auto prompt = static_cast<double>(admission.prompt_tokens);
+  const auto cached = static_cast<double>(admission.cached_tokens);
   metrics_.Add(Counter::kPromptTokens, prompt);
   metrics_.Add(Counter::kCachedPromptTokens, cached);
   metrics_.Add(Counter::kMissedPromptTokens, prompt - cached);
   metrics_.Observe(Histogram::kHitTokens, cached);
-  metrics_.Observe(Histogram::kQueue, Seconds(queued));
+  metrics_.Observe(Histogram::kQueue, Seconds(admission.queued));
 }
+
+void Telemetry::OnPreempted(const scheduler::Request&, std::int64_t) {}
 
 void Telemetry::OnFirstToken(const scheduler::Request&, Tick since_submit) {
   metrics_.Add(Counter::kSampledTokens);

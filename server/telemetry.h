@@ -13,8 +13,9 @@ class Telemetry final : public scheduler::Observer, public radix::Observer {
  public:
   explicit Telemetry(Metrics& metrics) : metrics_(metrics) {}
 
-  void OnAdmitted(const scheduler::Request& request, std::int64_t cached_tokens,
-                  Tick queued) override;
+  void OnAdmitted(const scheduler::Request& request,
+                  const scheduler::Admission& admission) override;
+  void OnPreempted(const scheduler::Request& request, std::int64_t output_tokens) override;
   void OnFirstToken(const scheduler::Request& request, Tick since_submit) override;
   void OnToken(const scheduler::Request& request, Tick since_last) override;
   void OnFinished(const scheduler::Request& request, scheduler::FinishReason reason,

@@ -269,7 +269,7 @@ TEST(Admission, NamespacesShareNothing) {
   ask.prompt = Prompt(1, 20);
   engine.Submit(ask);
   engine.Run();
-  ask.name_space = "other";
+  ask.cache_salt = "other";
   const RequestId other = engine.Submit(ask);
   engine.Run();
   const RequestId again = engine.Submit(ask);

@@ -23,7 +23,7 @@ struct Ask {
   std::vector<TokenBias> logit_bias;
   std::int32_t top_logprobs = 0;
   bool score_prompt = false;
-  std::string name_space;
+  std::string cache_salt;
   SamplingParams sampling;
   std::size_t stream_capacity = 10'000;
   std::optional<Tick> submitted;  // now, when not given
@@ -47,6 +47,7 @@ struct Answer {
     int admitted = 0;
     int first_token = 0;
     int more_tokens = 0;
+    int preempted = 0;
     int finished = 0;
     std::int64_t cached_tokens = -1;
     FinishReason reason = FinishReason::kNone;

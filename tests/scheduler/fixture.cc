@@ -28,7 +28,7 @@ RequestId Engine::Submit(Ask ask) {
   answer.stream = std::make_shared<TokenStream>(ask.stream_capacity, [] {});
   Request request;
   request.id = id;
-  request.name_space = std::move(ask.name_space);
+  request.cache_salt = std::move(ask.cache_salt);
   request.prompt = std::move(ask.prompt);
   request.max_tokens = ask.max_tokens;
   request.min_tokens = ask.min_tokens;
@@ -196,9 +196,9 @@ void Engine::CheckInvariants() const {
   ASSERT_GE(cache_.available_pages(), scheduler_->stats().reserved_pages);
 }
 
-std::int64_t Engine::Cached(const std::vector<TokenId>& path, const std::string& name_space) {
-  radix::View view =
-      cache_.Open(cache_.OpenNamespace(name_space), path, static_cast<std::int64_t>(path.size()));
+std::int64_t Engine::Cached(const std::vector<TokenId>& path, const std::string& cache_salt) {
+  radix::View view = cache_.Open(cache_.OpenNamespace(NamespaceName("", cache_salt)), path,
+                                 static_cast<std::int64_t>(path.size()));
   const std::int64_t tokens = view.tokens();
   std::vector<PageId> pages(view.page_table().begin(), view.page_table().end());
   std::int64_t readable = std::int64_t{view.leased_pages()} * options_.page_size;
@@ -216,11 +216,15 @@ std::int64_t Engine::HeldPages() const {
   return options_.pages - stats.pages[static_cast<int>(radix::PageState::kFree)] - stats.evictable;
 }
 
-void Engine::OnAdmitted(const Request& request, std::int64_t cached_tokens, Tick queued) {
+void Engine::OnPreempted(const Request& request, std::int64_t) {
+  ++answers_.at(request.id).observed.preempted;
+}
+
+void Engine::OnAdmitted(const Request& request, const Admission& admission) {
   Answer::Observed& seen = answers_.at(request.id).observed;
   ++seen.admitted;
-  seen.cached_tokens = cached_tokens;
-  seen.queued = queued;
+  seen.cached_tokens = admission.cached_tokens;
+  seen.queued = admission.queued;
 }
 
 void Engine::OnFirstToken(const Request& request, Tick since_submit) {

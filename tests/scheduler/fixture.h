@@ -64,12 +64,13 @@ class Engine : public Observer {
   FakeModel& model() { return model_; }
 
   // Leading tokens of `path` that are cached; checks that their pages really hold them.
-  std::int64_t Cached(const std::vector<TokenId>& path, const std::string& name_space = "");
+  std::int64_t Cached(const std::vector<TokenId>& path, const std::string& cache_salt = "");
   // Pages that are neither free nor in the tree without a pin.
   std::int64_t HeldPages() const;
 
  private:
-  void OnAdmitted(const Request& request, std::int64_t cached_tokens, Tick queued) override;
+  void OnAdmitted(const Request& request, const Admission& admission) override;
+  void OnPreempted(const Request& request, std::int64_t output_tokens) override;
   void OnFirstToken(const Request& request, Tick since_submit) override;
   void OnToken(const Request& request, Tick since_last) override;
   void OnFinished(const Request& request, FinishReason reason, const Usage& usage,

@@ -76,7 +76,7 @@ class RandomWork {
     if (Below(4) == 0) ask.top_logprobs = Below(kMaxTopLogprobs + 1);
     if (Below(4) == 0) ask.logit_bias = {{Below(FakeModel::kVocabulary), 2.0F}};
     if (Below(3) == 0) ask.sampling.repetition_penalty = 1.25F;
-    ask.name_space = Below(4) == 0 ? "other" : "";
+    ask.cache_salt = Below(4) == 0 ? "other" : "";
     const bool slow = faults_ == Faults::kMany && Below(8) == 0;
     if (slow) ask.stream_capacity = static_cast<std::size_t>(1 + Below(6));
     paths_.push_back(ask.prompt);
@@ -104,7 +104,8 @@ class RandomWork {
         engine_.StopString(id, static_cast<std::int64_t>(answer.tokens.size()));
         break;
       case 2:
-        engine_.cache().Flush(engine_.cache().OpenNamespace(Below(4) == 0 ? "other" : ""));
+        engine_.cache().Flush(
+            engine_.cache().OpenNamespace(NamespaceName("", Below(4) == 0 ? "other" : "")));
         break;
       default:
         break;
@@ -182,10 +183,10 @@ class RandomWork {
     EXPECT_EQ(engine_.HeldPages(), 0);
     if (faults_ == Faults::kNone) CheckNothingComputedTwice();
     for (const auto& [id, answer] : engine_.answers()) {  // whatever is cached is right
-      engine_.Cached(Join(answer.ask.prompt, answer.tokens), answer.ask.name_space);
+      engine_.Cached(Join(answer.ask.prompt, answer.tokens), answer.ask.cache_salt);
     }
     for (const char* name : {"", "other"}) {
-      engine_.cache().Flush(engine_.cache().OpenNamespace(name));
+      engine_.cache().Flush(engine_.cache().OpenNamespace(NamespaceName("", name)));
     }
     EXPECT_EQ(engine_.cache().stats().pages[static_cast<int>(radix::PageState::kFree)],
               options_.pages);

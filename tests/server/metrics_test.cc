@@ -80,8 +80,8 @@ TEST(Telemetry, CountsHitAndMissTokensOncePerRequest) {
   Telemetry telemetry(metrics);
   scheduler::Request request;
   request.prompt.assign(10, 1);
-  telemetry.OnAdmitted(request, 0, Tick(0));
-  telemetry.OnAdmitted(request, 9, Tick(0));
+  telemetry.OnAdmitted(request, {.prompt_tokens = 10, .cached_tokens = 0});
+  telemetry.OnAdmitted(request, {.prompt_tokens = 10, .cached_tokens = 9});
   const std::string text = metrics.Text();
   EXPECT_TRUE(Shows(text, "\nbanyan_prompt_tokens_total 20\n"));
   EXPECT_TRUE(Shows(text, "\nbanyan_cached_prompt_tokens_total 9\n"));
