@@ -107,13 +107,13 @@ TEST(PagesFor, RoundsUp) {
 
 TEST(RequestState, EveryLivingStateCanFinishAndNothingLeavesFinished) {
   using enum RequestState;
-  for (const RequestState state : {kWaiting, kPrefill, kDecode, kEnding}) {
+  for (const RequestState state : {kWaiting, kFollowing, kPrefill, kDecode, kEnding}) {
     EXPECT_TRUE(MayMove(state, kFinished));
     EXPECT_FALSE(MayMove(kFinished, state));
     EXPECT_FALSE(MayMove(state, state));
-    EXPECT_FALSE(MayMove(state, kWaiting));
   }
   EXPECT_FALSE(MayMove(kFinished, kFinished));
+  EXPECT_FALSE(MayMove(kEnding, kWaiting)) << "what was cancelled does not come back";
 }
 
 TEST(RequestState, ARequestIsPrefilledBeforeItDecodes) {
