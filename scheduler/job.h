@@ -15,10 +15,24 @@
 
 namespace banyan::scheduler {
 
+class Tenant;
+
+// What the queue keeps of a job that waits in it; nobody else writes it.
+struct QueuePlace {
+  bool is_in = false;
+  std::int32_t priority = 0;  // aged: the class is (priority, tenant)
+  std::int64_t cached_tokens = 0;
+  std::int32_t passes = 0;  // kept when it leaves and comes back
+};
+
 // Its address is stable from Submit until it is finished: batches point into it.
 struct Job {
   Request request;
-  std::uint64_t arrival = 0;    // unique; later requests have larger ones
+  std::uint64_t arrival = 0;  // unique; later requests have larger ones
+  Tick since{0};              // when it was submitted; its waiting counts from here
+  Tenant* tenant = nullptr;
+  radix::Watch watch{this};  // on the tokens that may come from the cache, while it waits
+  QueuePlace place;
   std::int64_t max_output = 0;  // request.max_tokens, cut to what context and pool leave
   RequestState state = RequestState::kWaiting;
 
