@@ -1,28 +1,10 @@
 #include "radix/edge.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/check.h"
 
 namespace banyan::radix {
-namespace {
-
-// Compared at once before looking for the token that differs; any small number would do.
-constexpr std::size_t kStride = 64;
-
-}  // namespace
-
-std::int32_t CommonLength(std::span<const TokenId> a, std::span<const TokenId> b) {
-  const std::size_t size = std::min(a.size(), b.size());
-  std::size_t at = 0;
-  while (at + kStride <= size &&
-         std::memcmp(a.data() + at, b.data() + at, kStride * sizeof(TokenId)) == 0) {
-    at += kStride;
-  }
-  while (at < size && a[at] == b[at]) ++at;
-  return static_cast<std::int32_t>(at);
-}
 
 Edge::Edge(std::int32_t page_size, std::span<const PageId> pages, std::span<const TokenId> tokens)
     : Edge(page_size) {

@@ -17,9 +17,6 @@ namespace banyan::radix {
 inline constexpr std::int32_t kMaxEdgeTokens = 2048;
 inline std::int32_t MaxEdgePages(std::int32_t page_size) { return kMaxEdgeTokens / page_size; }
 
-// The number of leading tokens that both have in common.
-std::int32_t CommonLength(std::span<const TokenId> a, std::span<const TokenId> b);
-
 class Edge {
  public:
   Edge() = default;  // a root's: always empty

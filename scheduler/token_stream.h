@@ -29,6 +29,14 @@ enum class FinishReason : std::uint8_t {
   kShutdown,    // the server stopped before it was done
 };
 
+// What an answer that ended with kLength ran into.
+enum class LengthLimit : std::uint8_t {
+  kNone,
+  kMaxTokens,  // what was asked for, or the context, whichever the client's limit was made from
+  kContext,
+  kPool,  // alone, it would need more pages than there are
+};
+
 // What a finished request was and cost.
 struct Usage {
   std::int64_t prompt_tokens = 0;
@@ -36,6 +44,8 @@ struct Usage {
   // Every token sampled for it, an end token too (it was computed, though it is not sent); those
   // after a stop string, and those of a step that was in flight at a cancel, are not counted.
   std::int64_t output_tokens = 0;
+  LengthLimit limit = LengthLimit::kNone;  // of an answer that ended with kLength
+  std::int32_t preemptions = 0;
   // Each runs to the end when the next never came, and is 0 when it never began itself.
   Tick queued{0};   // from submit to admission
   Tick prefill{0};  // from admission to the first token
