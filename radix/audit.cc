@@ -4,6 +4,8 @@
 #include <iterator>
 #include <string>
 
+#include "base/common_length.h"
+
 namespace banyan::radix {
 namespace {
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/common_length.h"
 
 namespace banyan::radix {
 

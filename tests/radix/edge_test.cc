@@ -10,18 +10,6 @@ namespace {
 using testing::ElementsAre;
 using testing::ElementsAreArray;
 
-TEST(CommonLength, IsExactAroundTheStrideOfItsComparison) {
-  for (const std::size_t size : {0U, 1U, 63U, 64U, 65U, 127U, 128U, 129U, 200U}) {
-    const Tokens a = Count(0, size);
-    EXPECT_EQ(CommonLength(a, a + Tokens{7}), static_cast<std::int32_t>(size));
-    for (std::size_t at = 0; at < size; ++at) {
-      Tokens b = a;
-      b[at] = -1;
-      ASSERT_EQ(CommonLength(a, b), static_cast<std::int32_t>(at));
-    }
-  }
-}
-
 TEST(Edge, KeepsPagesAndTokensTogetherWhileItGrowsAndShrinks) {
   Edge edge(4);
   Tokens pages;
