@@ -89,10 +89,7 @@ bool Engine::Step() {
   return true;
 }
 
-void Engine::Publish() {
-  telemetry_.Publish(scheduler_->stats(), cache_.stats(),
-                     static_cast<std::int64_t>(inbox_.waiting()));
-}
+void Engine::Publish() { telemetry_.Publish(scheduler_->stats(), cache_.stats(), clock_.Now()); }
 
 void Engine::CheckWhenIdle() {
   if (checked_ || !scheduler_->idle()) return;

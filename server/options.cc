@@ -26,6 +26,8 @@ constexpr std::int64_t kMinKvMemory = 1 << 10;
 constexpr std::int64_t kMaxKvMemory = std::int64_t{16} << 40;
 constexpr std::int64_t kMaxRunning = 4096;
 constexpr std::int64_t kMaxQueue = 1'000'000;
+constexpr std::int64_t kMaxPasses = 1'000'000;
+constexpr std::int64_t kMaxAgeingMs = 24 * 3'600'000;
 constexpr std::size_t kMaxNameBytes = 256;
 constexpr std::int64_t kMaxDrainMs = 24 * 3'600'000;
 
@@ -102,10 +104,11 @@ std::string EnvironmentName(std::string_view option) {
 
 // The options as typed; each was validated by CLI11 before it is read.
 struct Typed {
-  std::string model, chat_template, host = "127.0.0.1", port = "8080", kv_memory = "1GiB",
-                                    page_size = "16", kv_dtype = "f16", backend = "cpu", threads,
-                                    max_batch_tokens = "256", max_running = "64", max_queue = "256",
-                                    served_model_name, drain_timeout = "30s", log_format = "text";
+  std::string model, chat_template,
+      host = "127.0.0.1", port = "8080", kv_memory = "1GiB", page_size = "16", kv_dtype = "f16",
+      backend = "cpu", threads, max_batch_tokens = "256", max_running = "64", max_queue = "256",
+      prefix_caching = "on", max_passes = "16", priority_ageing = "10s", served_model_name,
+      drain_timeout = "30s", log_format = "text";
 };
 
 void Declare(CLI::App& app, Typed& typed) {
@@ -150,6 +153,20 @@ void Declare(CLI::App& app, Typed& typed) {
   option("max-queue", typed.max_queue,
          "most requests waiting to run, 1..1000000; one more is answered 429", "N", typed.max_queue)
       ->check(Integers(1, kMaxQueue));
+  option("prefix-caching", typed.prefix_caching,
+         "on, or off: every prompt is computed from its beginning, to compare and to look for "
+         "faults; the answers are the same, bit for bit",
+         "on|off", typed.prefix_caching)
+      ->check(OneOf({"on", "off"}, {}));
+  option("max-passes", typed.max_passes,
+         "how often the request that waits longest may be passed over by younger ones of its "
+         "priority of which more is cached, 0..1000000",
+         "N", typed.max_passes)
+      ->check(Integers(0, kMaxPasses));
+  option("priority-ageing", typed.priority_ageing,
+         "so much waiting raises a request's priority by one, 1ms..24h (ms, s, m, h)", "TIME",
+         typed.priority_ageing)
+      ->check(Durations(1, kMaxAgeingMs));
   option("drain-timeout", typed.drain_timeout,
          "how long running requests may take to finish after SIGTERM, 0..24h (ms, s, m, h)", "TIME",
          typed.drain_timeout)
@@ -188,6 +205,10 @@ ServeOptions Convert(const Typed& typed) {
   options.max_batch_tokens = static_cast<std::int32_t>(*ParseInteger(typed.max_batch_tokens));
   options.max_running = static_cast<std::int32_t>(*ParseInteger(typed.max_running));
   options.max_queue = *ParseInteger(typed.max_queue);
+  options.prefix_caching =
+      typed.prefix_caching == "on" ? scheduler::PrefixCaching::kOn : scheduler::PrefixCaching::kOff;
+  options.max_passes = static_cast<std::int32_t>(*ParseInteger(typed.max_passes));
+  options.priority_ageing = *ParseDuration(typed.priority_ageing);
   options.drain_timeout = *ParseDuration(typed.drain_timeout);
   options.log_format = typed.log_format == "json" ? LogFormat::kJson : LogFormat::kText;
   return options;

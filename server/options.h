@@ -8,6 +8,7 @@
 #include <string>
 #include <variant>
 
+#include "scheduler/scheduler.h"
 #include "server/known_models.h"
 
 namespace banyan::server {
@@ -27,6 +28,9 @@ struct ServeOptions {
   std::int32_t max_batch_tokens = 256;             // > max_running
   std::int32_t max_running = 64;
   std::int64_t max_queue = 256;
+  scheduler::PrefixCaching prefix_caching = scheduler::PrefixCaching::kOn;
+  std::int32_t max_passes = 16;
+  std::chrono::milliseconds priority_ageing{10'000};
   std::chrono::milliseconds drain_timeout{30'000};
   LogFormat log_format = LogFormat::kText;
 

@@ -62,6 +62,9 @@ EngineOptions EngineOptionsOf(const ServeOptions& options, const model::Model& m
   out.scheduling.max_batch_tokens = options.max_batch_tokens;
   out.scheduling.max_running = options.max_running;
   out.scheduling.context_length = model.facts().context_length;
+  out.scheduling.prefix_caching = options.prefix_caching;
+  out.scheduling.max_passes = options.max_passes;
+  out.scheduling.ageing = options.priority_ageing;
   out.max_queue = static_cast<std::size_t>(options.max_queue);
   return out;
 }
@@ -118,6 +121,7 @@ void LogReady(const ServeOptions& options, const ServedModel& model, std::size_t
        {"pages", model.cache.pages},
        {"page_size", model.cache.page_size},
        {"kv_bytes", static_cast<std::int64_t>(page_bytes) * model.cache.pages},
+       {"prefix_caching", model.scheduling.prefix_caching == scheduler::PrefixCaching::kOn},
        {"threads", options.threads},
        {"load_seconds", Seconds(loading)}});
 }

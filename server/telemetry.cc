@@ -1,5 +1,9 @@
 #include "server/telemetry.h"
 
+#include <optional>
+
+#include "server/logging.h"
+
 namespace banyan::server {
 
 void Telemetry::OnAdmitted(const scheduler::Request&, const scheduler::Admission& admission) {
@@ -12,7 +16,9 @@ void Telemetry::OnAdmitted(const scheduler::Request&, const scheduler::Admission
   metrics_.Observe(Histogram::kQueue, Seconds(admission.queued));
 }
 
-void Telemetry::OnPreempted(const scheduler::Request&, std::int64_t) {}
+void Telemetry::OnPreempted(const scheduler::Request&, std::int64_t output_tokens) {
+  preemptions_.Add(output_tokens);
+}
 
 void Telemetry::OnFirstToken(const scheduler::Request&, Tick since_submit) {
   metrics_.Add(Counter::kSampledTokens);
@@ -39,16 +45,16 @@ void Telemetry::OnReused(std::int32_t, Tick gap) {
 
 void Telemetry::OnStep(Tick forward) { metrics_.Observe(Histogram::kStep, Seconds(forward)); }
 
-void Telemetry::Publish(const scheduler::Stats& scheduler, const radix::Stats& cache,
-                        std::int64_t waiting) {
+void Telemetry::Publish(const scheduler::Stats& scheduler, const radix::Stats& cache, Tick now) {
   auto set = [this](Gauge gauge, std::int64_t value) {
     metrics_.Set(gauge, static_cast<double>(value));
   };
-  auto add = [this](Counter counter, std::int64_t now, std::int64_t before) {
-    if (now > before) metrics_.Add(counter, static_cast<double>(now - before));
+  auto add = [this](Counter counter, std::int64_t total, std::int64_t shown) {
+    if (total > shown) metrics_.Add(counter, static_cast<double>(total - shown));
   };
   set(Gauge::kRunning, scheduler.running);
-  set(Gauge::kWaiting, waiting);
+  set(Gauge::kWaiting, scheduler.waiting);
+  set(Gauge::kFollowing, scheduler.following);
   set(Gauge::kReservedPages, scheduler.reserved_pages);
   std::int64_t pool = 0;
   for (int state = 0; state < radix::kPageStates; ++state) {
@@ -58,6 +64,7 @@ void Telemetry::Publish(const scheduler::Stats& scheduler, const radix::Stats& c
   set(Gauge::kEvictablePages, cache.evictable);
   set(Gauge::kCachedTokens, cache.cached_tokens);
   set(Gauge::kTreeNodes, cache.nodes);
+  set(Gauge::kNamespaces, cache.namespaces);
   const std::int64_t unused =
       cache.pages[static_cast<int>(radix::PageState::kFree)] + cache.evictable;
   metrics_.Set(Gauge::kKvUsage,
@@ -65,6 +72,9 @@ void Telemetry::Publish(const scheduler::Stats& scheduler, const radix::Stats& c
 
   add(Counter::kComputedPromptTokens, scheduler.computed_prompt_tokens,
       last_scheduler_.computed_prompt_tokens);
+  add(Counter::kRecomputedTokens, scheduler.recomputed_tokens, last_scheduler_.recomputed_tokens);
+  add(Counter::kPreemptions, scheduler.preemptions, last_scheduler_.preemptions);
+  add(Counter::kPassedOver, scheduler.passes, last_scheduler_.passes);
   add(Counter::kSteps, scheduler.steps, last_scheduler_.steps);
   add(Counter::kFailedSteps, scheduler.failed_steps, last_scheduler_.failed_steps);
   add(Counter::kEvictedPages, cache.evicted_pages, last_cache_.evicted_pages);
@@ -72,6 +82,17 @@ void Telemetry::Publish(const scheduler::Stats& scheduler, const radix::Stats& c
   add(Counter::kCopiedPages, cache.copied_pages, last_cache_.copied_pages);
   last_scheduler_ = scheduler;
   last_cache_ = cache;
+  LogPreemptions(scheduler, now);
+}
+
+void Telemetry::LogPreemptions(const scheduler::Stats& scheduler, Tick now) {
+  const std::optional<PreemptionLog::Line> line = preemptions_.Take(now);
+  if (!line) return;
+  Log(Severity::kWarning, "requests preempted",
+      {{"requests", line->requests},
+       {"output_tokens", line->output_tokens},
+       {"running", scheduler.running},
+       {"waiting", scheduler.waiting}});
 }
 
 }  // namespace banyan::server

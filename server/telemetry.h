@@ -1,10 +1,11 @@
-// What the engine thread tells the metrics while it works.
+// What the engine thread tells metrics and log while it works.
 #pragma once
 
 #include "radix/prefix_cache.h"
 #include "scheduler/inbox.h"
 #include "scheduler/scheduler.h"
 #include "server/metrics.h"
+#include "server/preemption_log.h"
 
 namespace banyan::server {
 
@@ -26,10 +27,13 @@ class Telemetry final : public scheduler::Observer, public radix::Observer {
 
   void OnStep(Tick forward);
   // After every step, and when requests come or go.
-  void Publish(const scheduler::Stats& scheduler, const radix::Stats& cache, std::int64_t waiting);
+  void Publish(const scheduler::Stats& scheduler, const radix::Stats& cache, Tick now);
 
  private:
+  void LogPreemptions(const scheduler::Stats& scheduler, Tick now);
+
   Metrics& metrics_;
+  PreemptionLog preemptions_;
   scheduler::Stats last_scheduler_;  // what the counters show
   radix::Stats last_cache_;
 };

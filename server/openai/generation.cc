@@ -149,6 +149,18 @@ void ParseStream(Fields& fields, Generation& generation) {
   if (inner.error()) fields.Refuse(*inner.error());
 }
 
+void ParseSharing(Fields& fields, Generation& generation) {
+  if (const std::optional<std::string_view> salt = fields.Text("cache_salt")) {
+    if (salt->empty() || salt->size() > kMaxCacheSaltBytes) {
+      fields.Refuse("cache_salt",
+                    absl::StrCat("'cache_salt' must have 1 to ", kMaxCacheSaltBytes, " bytes."));
+    }
+    generation.cache_salt = *salt;
+  }
+  generation.priority =
+      static_cast<std::int32_t>(fields.Integer("priority", 0, scheduler::kMaxPriority).value_or(0));
+}
+
 }  // namespace
 
 Generation ParseGeneration(Fields& fields, std::int32_t vocabulary_size,
@@ -163,6 +175,7 @@ Generation ParseGeneration(Fields& fields, std::int32_t vocabulary_size,
   ParseStopTokens(fields, vocabulary_size, generation.stop_token_ids);
   generation.ignore_eos = fields.Bool("ignore_eos").value_or(false);
   ParseStream(fields, generation);
+  ParseSharing(fields, generation);
   return generation;
 }
 
@@ -189,6 +202,8 @@ Result<scheduler::Request> MakeRequest(Service& service, const ServedModel& mode
 
   scheduler::Request request;
   request.id = service.NextRequestId();
+  request.cache_salt = generation.cache_salt;
+  request.priority = generation.priority;
   request.prompt = std::move(prompt);
   const std::int64_t most = generation.logprobs ? std::min(left, kMaxScoredTokens) : left;
   request.max_tokens =

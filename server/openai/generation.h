@@ -1,5 +1,5 @@
 // What requests for text say alike, whichever route they take: how tokens are drawn, where the
-// answer ends, how it is sent.
+// answer ends, how it is sent, with whom it shares pages and when it gets its turn.
 #pragma once
 
 #include <cstddef>
@@ -21,6 +21,7 @@ namespace banyan::server::openai {
 
 inline constexpr std::size_t kMaxLogitBiases = 1024;
 inline constexpr std::size_t kMaxStopTokenIds = 16;
+inline constexpr std::size_t kMaxCacheSaltBytes = 1024;
 // Tokens whose log-probabilities one answer may have, the prompts' and all choices' together. Each
 // takes up to 2 KB, and an answer that is sent at once is held whole.
 inline constexpr std::int64_t kMaxScoredTokens = 1 << 17;
@@ -45,6 +46,8 @@ struct Generation {
   std::optional<std::int32_t> logprobs;
   bool stream = false;
   bool include_usage = false;  // with stream only
+  std::string cache_salt;      // at most kMaxCacheSaltBytes; empty: none was given
+  std::int32_t priority = 0;   // 0..scheduler::kMaxPriority, higher first
 };
 
 // Reads all but the log-probabilities, whose fields differ between routes.

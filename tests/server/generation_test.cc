@@ -73,6 +73,8 @@ TEST_P(GenerationTest, DefaultsAreThoseOfTheApi) {
   EXPECT_TRUE(generation.logit_bias.empty() && generation.stop.empty());
   EXPECT_TRUE(generation.stop_token_ids.empty());
   EXPECT_FALSE(generation.ignore_eos || generation.stream || generation.include_usage);
+  EXPECT_EQ(generation.cache_salt, "");
+  EXPECT_EQ(generation.priority, 0);
 }
 
 TEST_P(GenerationTest, EveryFieldIsRead) {
@@ -81,6 +83,7 @@ TEST_P(GenerationTest, EveryFieldIsRead) {
       R"("min_p":0.125,"repetition_penalty":1.5,"presence_penalty":-0.5,"frequency_penalty":0.75,)"
       R"("logit_bias":{"5":-100,"999":1.5},"seed":-1,"stop":["a","b"],"stop_token_ids":[3,2,3],)"
       R"("ignore_eos":true,"stream":true,"stream_options":{"include_usage":true},"n":1,)"
+      R"("cache_salt":"team-7","priority":3,)"
       R"("user":"u","metadata":{"k":"v"},"a_field_nobody_knows":{"deep":[1]})");
   EXPECT_EQ(generation.max_tokens, 7);
   EXPECT_EQ(generation.max_tokens_field, "max_tokens");
@@ -99,6 +102,8 @@ TEST_P(GenerationTest, EveryFieldIsRead) {
   EXPECT_THAT(generation.stop, ElementsAre("a", "b"));
   EXPECT_THAT(generation.stop_token_ids, ElementsAre(3, 2, 3));
   EXPECT_TRUE(generation.ignore_eos && generation.stream && generation.include_usage);
+  EXPECT_EQ(generation.cache_salt, "team-7");
+  EXPECT_EQ(generation.priority, 3);
 }
 
 TEST_P(GenerationTest, TheNewerNameOfMaxTokensWins) {
@@ -310,8 +315,6 @@ TEST_P(GenerationTest, OtherMethodsAreRefusedByName) {
                               R"("structured_outputs":{})",
                               R"("response_format":{"type":"json_object"})",
                               R"("kv_policy":"window")",
-                              R"("cache_salt":"s")",
-                              R"("priority":3)",
                               R"("suffix":"end")",
                               R"("prompt_logprobs":1)",
                               R"("include_stop_str_in_output":true)",
@@ -331,8 +334,48 @@ TEST_P(GenerationTest, NeutralValuesOfWhatIsNotSupportedPass) {
         R"("mirostat":0)", R"("top_n_sigma":-1)", R"("repeat_last_n":-1)", R"("tools":[])",
         R"("tools":null)", R"("tool_choice":"none")", R"("response_format":{"type":"text"})",
         R"("logit_bias":null)", R"("suffix":"")", R"("suffix":null)", R"("guided_json":null)",
-        R"("kv_policy":null)", R"("priority":0)", R"("add_special_tokens":true)"}) {
+        R"("kv_policy":null)", R"("add_special_tokens":true)"}) {
     Accepted(members);
+  }
+}
+
+TEST_P(GenerationTest, ASaltIsATextOfOneToOneThousandAndTwentyFourBytes) {
+  const auto salt = [](std::size_t bytes) {
+    return absl::StrCat(R"("cache_salt":")", std::string(bytes, 'x'), R"(")");
+  };
+  for (const std::size_t bytes : {1, 1023, 1024}) {
+    EXPECT_EQ(Accepted(salt(bytes)).cache_salt, std::string(bytes, 'x'));
+  }
+  EXPECT_EQ(Accepted(R"("cache_salt":null)").cache_salt, "");
+  EXPECT_EQ(Accepted(R"("cache_salt":"a\u0000b")").cache_salt, std::string("a\0b", 3));
+  std::string two_bytes_each;
+  for (int i = 0; i < 513; ++i) two_bytes_each += "é";  // of 1,026 bytes
+  for (const std::string& members :
+       {salt(0), salt(1025), absl::StrCat(R"("cache_salt":")", two_bytes_each, R"(")"),
+        std::string(R"("cache_salt":7)"), std::string(R"("cache_salt":["s"])"),
+        std::string(R"("cache_salt":{})"), std::string(R"("cache_salt":false)")}) {
+    const http::Error error = Refused(members);
+    EXPECT_EQ(error.status, 400);
+    EXPECT_EQ(error.code, "invalid_request");
+    EXPECT_EQ(error.param, "cache_salt");
+    EXPECT_THAT(error.message, HasSubstr("'cache_salt' must"));
+  }
+}
+
+TEST_P(GenerationTest, APriorityIsAnIntegerFromZeroToNine) {
+  EXPECT_EQ(Accepted(R"("priority":0)").priority, 0);
+  EXPECT_EQ(Accepted(R"("priority":1)").priority, 1);
+  EXPECT_EQ(Accepted(R"("priority":8)").priority, 8);
+  EXPECT_EQ(Accepted(R"("priority":9)").priority, 9);
+  EXPECT_EQ(Accepted(R"("priority":null)").priority, 0);
+  for (const char* members :
+       {R"("priority":-1)", R"("priority":10)", R"("priority":18446744073709551615)",
+        R"("priority":1.5)", R"("priority":"3")", R"("priority":true)", R"("priority":[3])"}) {
+    const http::Error error = Refused(members);
+    EXPECT_EQ(error.status, 400);
+    EXPECT_EQ(error.code, "invalid_request");
+    EXPECT_EQ(error.param, "priority");
+    EXPECT_THAT(error.message, HasSubstr("'priority' must be"));
   }
 }
 
@@ -430,6 +473,17 @@ TEST_F(MakeRequestTest, SeedsAreThoseGivenAndElseEachTheirOwn) {
   generation.seed = 5;
   EXPECT_EQ(Make(generation)->sampling.seed, 5U);
   EXPECT_NE(Make(generation)->id, Make(generation)->id);
+}
+
+TEST_F(MakeRequestTest, SaltAndPriorityAreHandedOnAndTheTenantIsTheDefaultOne) {
+  Generation generation;
+  generation.cache_salt = "team-7";
+  generation.priority = 9;
+  const auto request = Make(generation);
+  EXPECT_EQ(request->cache_salt, "team-7");
+  EXPECT_EQ(request->priority, 9);
+  EXPECT_EQ(request->tenant, "") << "a salt is nobody's identity";
+  EXPECT_EQ(Make({})->cache_salt, "");
 }
 
 TEST_F(MakeRequestTest, WhatIsSampledIsHandedOn) {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "server/logging.h"
+#include "server/preemption_log.h"
 #include "server/request_record.h"
 #include "server/retry_after.h"
 #include "server/telemetry.h"
@@ -49,7 +50,7 @@ TEST(Metrics, ShowWhatGatewaysReadFromTheStart) {
   for (const char* name :
        {"vllm:num_requests_running", "vllm:num_requests_waiting", "vllm:kv_cache_usage_perc",
         "vllm:prefix_cache_queries_total", "vllm:prefix_cache_hits_total",
-        "vllm:prompt_tokens_total", "vllm:generation_tokens_total",
+        "vllm:prompt_tokens_total", "vllm:generation_tokens_total", "vllm:num_preemptions_total",
         "vllm:time_to_first_token_seconds_bucket", "vllm:inter_token_latency_seconds_bucket",
         "vllm:e2e_request_latency_seconds_bucket",
         "vllm:request_success_total{finished_reason=\"stop\",model_name=\"m\"}"}) {
@@ -96,15 +97,22 @@ TEST(Telemetry, TurnsTotalsSinceStartIntoCounters) {
   scheduler::Stats scheduler;
   radix::Stats cache;
   scheduler.steps = 5;
+  scheduler.waiting = 4;
+  scheduler.following = 3;
+  scheduler.preemptions = 2;
+  scheduler.recomputed_tokens = 40;
+  scheduler.passes = 6;
+  cache.namespaces = 9;
   cache.evicted_pages = 2;
   cache.pages[static_cast<int>(radix::PageState::kFree)] = 6;
   cache.pages[static_cast<int>(radix::PageState::kTree)] = 2;
   cache.pages[static_cast<int>(radix::PageState::kOpen)] = 2;
   cache.evictable = 1;
-  telemetry.Publish(scheduler, cache, 4);
+  telemetry.Publish(scheduler, cache, Tick(0));
   scheduler.steps = 7;
-  telemetry.Publish(scheduler, cache, 4);
-  telemetry.Publish(scheduler, cache, 4);
+  scheduler.preemptions = 3;
+  telemetry.Publish(scheduler, cache, Tick(1));
+  telemetry.Publish(scheduler, cache, Tick(2));
   const std::string text = metrics.Text();
   EXPECT_TRUE(Shows(text, "\nbanyan_steps_total 7\n"));
   EXPECT_TRUE(Shows(text, "\nbanyan_kv_evicted_pages_total 2\n"));
@@ -112,7 +120,33 @@ TEST(Telemetry, TurnsTotalsSinceStartIntoCounters) {
   EXPECT_TRUE(Shows(text, "banyan_kv_pages{state=\"open\"} 2\n"));
   EXPECT_TRUE(Shows(text, "banyan_kv_pages{state=\"tree\"} 2\n"));
   EXPECT_TRUE(Shows(text, "\nbanyan_waiting_requests 4\n"));
+  EXPECT_TRUE(Shows(text, "\nvllm:num_requests_waiting{model_name=\"m\"} 4\n"));
+  EXPECT_TRUE(Shows(text, "\nbanyan_following_requests 3\n"));
+  EXPECT_TRUE(Shows(text, "\nbanyan_preemptions_total 3\n"));
+  EXPECT_TRUE(Shows(text, "\nvllm:num_preemptions_total{model_name=\"m\"} 3\n"));
+  EXPECT_TRUE(Shows(text, "\nbanyan_recomputed_tokens_total 40\n"));
+  EXPECT_TRUE(Shows(text, "\nbanyan_passed_over_total 6\n"));
+  EXPECT_TRUE(Shows(text, "\nbanyan_namespaces 9\n"));
   EXPECT_TRUE(Shows(text, "\nbanyan_kv_usage_ratio 0.3"));
+}
+
+TEST(PreemptionLog, SumsUpAndSpeaksOnceASecond) {
+  using namespace std::chrono_literals;
+  PreemptionLog log;
+  EXPECT_FALSE(log.Take(Tick(0)));
+  log.Add(5);
+  const auto first = log.Take(Tick(0));
+  ASSERT_TRUE(first) << "the first one at once";
+  EXPECT_EQ(first->requests, 1);
+  EXPECT_EQ(first->output_tokens, 5);
+  log.Add(1);
+  log.Add(0);
+  EXPECT_FALSE(log.Take(999ms));
+  const auto second = log.Take(1s);
+  ASSERT_TRUE(second) << "what was held back is told";
+  EXPECT_EQ(second->requests, 2);
+  EXPECT_EQ(second->output_tokens, 1);
+  EXPECT_FALSE(log.Take(5s)) << "each is told once";
 }
 
 TEST(RequestRecord, IsAccountedByItsEnd) {

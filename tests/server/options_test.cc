@@ -55,6 +55,9 @@ TEST(Options, DefaultsAreThoseOfTheHelp) {
   EXPECT_EQ(options.max_batch_tokens, 256);
   EXPECT_EQ(options.max_running, 64);
   EXPECT_EQ(options.max_queue, 256);
+  EXPECT_EQ(options.prefix_caching, scheduler::PrefixCaching::kOn);
+  EXPECT_EQ(options.max_passes, scheduler::Options().max_passes);
+  EXPECT_EQ(options.priority_ageing, scheduler::Options().ageing);
   EXPECT_EQ(options.drain_timeout, std::chrono::seconds(30));
   EXPECT_EQ(options.log_format, LogFormat::kText);
   EXPECT_TRUE(options.is_null_model());
@@ -128,6 +131,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Bound{"--max-batch-tokens", "2", "1", "65536", "65537"},
                       Bound{"--max-running", "1", "0", "4096", "4097"},
                       Bound{"--max-queue", "1", "0", "1000000", "1000001"},
+                      Bound{"--max-passes", "0", "-1", "1000000", "1000001"},
+                      Bound{"--priority-ageing", "1ms", "0s", "24h", "86400001ms"},
                       Bound{"--drain-timeout", "0s", "-1s", "24h", "86400001ms"}),
     [](const auto& tested) {
       std::string name;
@@ -141,6 +146,24 @@ TEST(Options, AStepMustHoldMoreTokensThanRequestsRun) {
   EXPECT_THAT(Refused({"--max-running", "8", "--max-batch-tokens", "8"}),
               AllOf(HasSubstr("--max-batch-tokens"), HasSubstr("--max-running")));
   EXPECT_EQ(Refused({"--max-running", "8", "--max-batch-tokens", "9"}), "accepted");
+}
+
+TEST(Options, PrefixCachingIsOnOrOff) {
+  EXPECT_EQ(Accepted({"--prefix-caching", "off"}).prefix_caching, scheduler::PrefixCaching::kOff);
+  EXPECT_EQ(Accepted({"--prefix-caching", "on"}).prefix_caching, scheduler::PrefixCaching::kOn);
+  setenv("BANYAN_PREFIX_CACHING", "off", 1);
+  EXPECT_EQ(Accepted({}).prefix_caching, scheduler::PrefixCaching::kOff);
+  unsetenv("BANYAN_PREFIX_CACHING");
+  for (const char* value : {"", "no", "ON", "1"}) {
+    EXPECT_THAT(Refused({"--prefix-caching", value}),
+                AllOf(HasSubstr("--prefix-caching"), HasSubstr("on or off")));
+  }
+}
+
+TEST(Options, FairnessIsSetByPassesAndAgeing) {
+  const ServeOptions options = Accepted({"--max-passes", "0", "--priority-ageing", "250ms"});
+  EXPECT_EQ(options.max_passes, 0);
+  EXPECT_EQ(options.priority_ageing, std::chrono::milliseconds(250));
 }
 
 TEST(Options, WhatIsNotThereYetIsRefusedByName) {
@@ -269,11 +292,14 @@ TEST(ModelOptions, HelpNamesTheKnownModelsAndTheirTerms) {
 TEST(Options, HelpNamesEveryOptionWithItsDefaultAndVariable) {
   const Exit exit = std::get<Exit>(Parse({"serve", "--help"}));
   EXPECT_EQ(exit.code, 0);
-  for (const char* option :
-       {"--model", "--host", "--port", "--kv-memory", "--page-size", "--kv-dtype", "--backend",
-        "--threads", "--max-batch-tokens", "--max-running", "--max-queue", "--served-model-name",
-        "--drain-timeout", "--log-format", "--chat-template", "--config", "BANYAN_KV_MEMORY",
-        "1GiB", "SIGTERM"}) {
+  for (const char* option : {"--model",          "--host",           "--port",
+                             "--kv-memory",      "--page-size",      "--kv-dtype",
+                             "--backend",        "--threads",        "--max-batch-tokens",
+                             "--max-running",    "--max-queue",      "--served-model-name",
+                             "--prefix-caching", "--max-passes",     "--priority-ageing",
+                             "--drain-timeout",  "--log-format",     "--chat-template",
+                             "--config",         "BANYAN_KV_MEMORY", "1GiB",
+                             "SIGTERM"}) {
     EXPECT_THAT(exit.text, HasSubstr(option));
   }
 }
