@@ -58,6 +58,11 @@ std::string_view FinishName(FinishReason reason) {
   return "shutdown";
 }
 
+bool PoolEnded(const RequestRecord& record) {
+  return record.reason == FinishReason::kLength &&
+         record.usage.limit == scheduler::LengthLimit::kPool;
+}
+
 void Account(const RequestRecord& record, Metrics& metrics, RetryAfter& retry_after) {
   const scheduler::Usage& usage = record.usage;
   const bool complete =
@@ -80,7 +85,14 @@ void Account(const RequestRecord& record, Metrics& metrics, RetryAfter& retry_af
        {"output_tokens", usage.output_tokens},
        {"queue_ms", Milliseconds(usage.queued)},
        {"prefill_ms", Milliseconds(usage.prefill)},
-       {"decode_ms", Milliseconds(usage.decode)}});
+       {"decode_ms", Milliseconds(usage.decode)},
+       {"preemptions", usage.preemptions}});
+  if (PoolEnded(record)) {
+    Log(Severity::kWarning, "answer cut off: it alone filled the whole page pool",
+        {{"id", record.id},
+         {"prompt_tokens", usage.prompt_tokens},
+         {"output_tokens", usage.output_tokens}});
+  }
 }
 
 }  // namespace banyan::server

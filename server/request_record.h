@@ -20,6 +20,9 @@ struct RequestRecord {
 // "stop", "length", "cancelled", "slow_reader", "failed", "refused", "shutdown".
 std::string_view FinishName(scheduler::FinishReason reason);
 
+// The page pool was too small for this one answer: with a larger one it would have gone on.
+bool PoolEnded(const RequestRecord& record);
+
 // Thread-safe.
 void Account(const RequestRecord& record, Metrics& metrics, RetryAfter& retry_after);
 

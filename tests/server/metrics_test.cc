@@ -165,6 +165,20 @@ TEST(RequestRecord, IsAccountedByItsEnd) {
       << "a cancelled answer is no measure of latency";
 }
 
+TEST(RequestRecord, KnowsWhenThePoolEndedAnAnswer) {
+  using scheduler::FinishReason;
+  using scheduler::LengthLimit;
+  const auto ended = [](FinishReason reason, LengthLimit limit) {
+    RequestRecord record{.id = "a", .reason = reason, .usage = {}};
+    record.usage.limit = limit;
+    return PoolEnded(record);
+  };
+  EXPECT_TRUE(ended(FinishReason::kLength, LengthLimit::kPool));
+  EXPECT_FALSE(ended(FinishReason::kLength, LengthLimit::kMaxTokens));
+  EXPECT_FALSE(ended(FinishReason::kLength, LengthLimit::kContext));
+  EXPECT_FALSE(ended(FinishReason::kStop, LengthLimit::kPool)) << "it had ended anyway";
+}
+
 TEST(RetryAfter, IsBetweenOneSecondAndOneMinute) {
   RetryAfter retry_after;
   EXPECT_EQ(retry_after.Seconds(0, 1), 1);
