@@ -24,6 +24,7 @@ class Audit {
     std::int32_t detached_nodes = 0;  // flushed ones, whose leases are counted as well
     std::int32_t owners = 0;          // views that have it as their own
     std::int32_t copies = 0;          // in flight from it
+    const View* owner = nullptr;      // the last of them
     PageState owned_as = PageState::kFree;
     bool listed_free = false;
   };
@@ -37,7 +38,9 @@ class Audit {
   bool CheckViews();
   bool CheckLease(const View& view);
   bool CheckOwnPages(const View& view);
+  bool CheckCopies();
   bool CheckCopy(const View& view);
+  bool ContinuesView(const CopySource& source, const View& view);
   bool CheckPins();
   bool CheckCopySources();
   bool CheckPages();
@@ -49,6 +52,7 @@ class Audit {
   std::vector<Holders> pages_;             // by PageId
   std::vector<std::uint32_t> lease_ends_;  // by NodeIndex
   std::vector<NodeIndex> walked_;          // parents before children
+  std::vector<const View*> views_;
   std::int64_t roots_ = 0;
   std::int64_t indexed_ = 0;
   std::int64_t evictable_ = 0;

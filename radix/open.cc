@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/common_length.h"
 #include "radix/tree.h"
 
 namespace banyan::radix {
@@ -17,9 +18,28 @@ std::span<const TokenId> AtMost(std::span<const TokenId> tokens, std::int64_t ma
 
 }  // namespace
 
+// Open pages compete where the tree has less than a whole page more: where it has one, no lease
+// ends before it.
+Tree::Beginning Tree::FindBeginning(NamespaceId name_space, std::span<const TokenId> tokens) const {
+  Beginning best{.match = branches_.Find(Root(name_space), tokens)};
+  if (best.match.common >= options_.page_size) return best;
+  const auto first = views_.find(best.match.node);
+  if (first == views_.end()) return best;
+  tokens = tokens.subspan(static_cast<std::size_t>(best.match.length));
+  for (const View* view = first->second; view != nullptr; view = view->next_) {
+    if (view->copy_.from != kNoPage) continue;  // its slots are not there yet
+    const std::int32_t common = CommonLength(view->unpublished_, tokens);
+    if (common <= best.match.common) continue;
+    best.match.next = kNoNode;
+    best.match.common = common;
+    best.producer = view;
+  }
+  return best;
+}
+
 PrefixCache::Preview Tree::PreviewOpen(NamespaceId name_space, std::span<const TokenId> tokens,
                                        std::int64_t max_tokens) const {
-  const Branches::Match match = branches_.Find(Root(name_space), AtMost(tokens, max_tokens));
+  const Branches::Match match = FindBeginning(name_space, AtMost(tokens, max_tokens)).match;
   const std::int64_t cached = match.length + match.common;
   return {.tokens = cached,
           .leased_pages = static_cast<std::int32_t>(cached / options_.page_size),
@@ -29,10 +49,10 @@ PrefixCache::Preview Tree::PreviewOpen(NamespaceId name_space, std::span<const T
 View Tree::Open(NamespaceId name_space, std::span<const TokenId> tokens, std::int64_t max_tokens) {
   tokens = AtMost(tokens, max_tokens);
   View view;
-  ListView(view);
+  view.tree_ = this;
   view.name_space_ = name_space;
   ++uses_;
-  Branches::Match match = branches_.Find(Root(name_space), tokens);
+  auto [match, producer] = FindBeginning(name_space, tokens);
   const std::int32_t whole_pages = match.common / options_.page_size;
   const std::int32_t slots = match.common % options_.page_size;
   if (whole_pages > 0) {  // a lease ends where an edge ends
@@ -41,9 +61,12 @@ View Tree::Open(NamespaceId name_space, std::span<const TokenId> tokens, std::in
   }
   LeasePath(view, match.node);
   view.tokens_ = match.length + slots;
-  if (slots > 0) {
-    BeginCopy(view, match.next, slots);
-    view.unpublished_.assign(tokens.begin() + match.length, tokens.begin() + view.tokens_);
+  if (slots == 0) return view;
+  view.unpublished_.assign(tokens.begin() + match.length, tokens.begin() + view.tokens_);
+  if (producer != nullptr) {
+    CopyOpenPage(view, *producer, slots);
+  } else {
+    CopyTreePage(view, match.next, slots);
   }
   return view;
 }
@@ -63,6 +86,7 @@ void Tree::LeasePath(View& view, NodeIndex node) {
     pages += branches_.nodes()[at].edge.pages().size();
   }
   view.lease_ = Lease(this, branches_.nodes().Ref(node), static_cast<std::int32_t>(pages));
+  ListView(view);
   view.table_.resize(pages);
   auto end = view.table_.end();
   for (NodeIndex at = node; at != kNoNode; at = branches_.nodes()[at].parent) {
@@ -95,16 +119,24 @@ bool Tree::Grow(View& view, std::int32_t pages) {
 }
 
 // The source is the first page of its node: Open has split the edge before it.
-void Tree::BeginCopy(View& view, NodeIndex source, std::int32_t slots) {
+void Tree::CopyTreePage(View& view, NodeIndex source, std::int32_t slots) {
   const PageId page = branches_.nodes()[source].edge.pages()[0];
   CopySource& copy = copies_[page];
   if (copy.copies++ == 0) {
+    copy.keeper = CopySource::Keeper::kNode;
     copy.node = source;
     branches_.Hold(source);
   }
   view.copy_ = {.from = page, .to = kNoPage, .slots = slots};
   // Sharing the beginning of a page says nothing of the pages that follow it in the edge.
   if (branches_.nodes()[source].edge.page_count() == 1) Use(source, 1);
+}
+
+void Tree::CopyOpenPage(View& view, const View& producer, std::int32_t slots) {
+  const PageId page = producer.table_[static_cast<std::size_t>(producer.lease_.pages_)];
+  CopySource& copy = copies_[page];
+  if (copy.copies++ == 0) copy.keeper = CopySource::Keeper::kView;
+  view.copy_ = {.from = page, .to = kNoPage, .slots = slots};
 }
 
 void Tree::EndCopy(View& view) {
@@ -114,10 +146,10 @@ void Tree::EndCopy(View& view) {
   if (--entry->second.copies > 0) return;
   const CopySource source = entry->second;
   copies_.erase(entry);
-  if (source.node != kNoNode) {
+  if (source.keeper == CopySource::Keeper::kNode) {
     const NodeIndex parent = branches_.nodes()[source.node].parent;
     if (branches_.Unhold(source.node)) UnpinPath(parent);
-  } else if (!source.leased) {
+  } else if (source.keeper == CopySource::Keeper::kNobody) {
     pool_.Free(page);
   }
 }

@@ -15,12 +15,14 @@
 //   ---------  -------------------------------------  ------------------------------------------
 //   free       nobody                                 Grow: copying or open
 //   copying    a view, target of copy-on-write        copy done: open; view closed: free
-//   open       a view, which writes it                full: tree, private, or free (the tree had
-//                                                     it); view closed: tree (as a tail) or free
-//   private    a view; full but must not be shared    view closed: free
-//   tree       a node                                 evicted, flushed, replaced: free or detached
+//   open       a view, which writes it; other views   full: tree, private, or free* (the tree had
+//              copy slots already written             it); view closed: tree (as a tail) or free*
+//   private    a view; full but must not be shared    view closed: free*
+//   tree       a node                                 evicted: free; flushed, replaced: free*, or
+//                                                     detached while leased
 //   detached   leases of a flushed path, and copies   the last of them gone: free
-//              in flight
+//              in flight that outlived their source
+//   * detached, while copies in flight read it
 //
 // Invariants:
 //
@@ -28,9 +30,9 @@
 //     the view that owns it + copies in flight from it. Only free pages have none.
 //  2. Edges begin on page borders; siblings differ within their first page: none is a prefix of
 //     another. Keys are compared token by token. A lease ends where an edge ends.
-//  3. A pinned node's ancestors are pinned. A copy in flight holds its source page, which is the
-//     first of its node, and pins that node's ancestors. Only unpinned leaves are evicted, from the
-//     last page on, but never a page that a copy holds.
+//  3. A pinned node's ancestors are pinned. A copy in flight holds its source page: a view's first
+//     own page, or the first of a node, whose ancestors it then pins. Only unpinned leaves are
+//     evicted, from the last page on, but never a page that a copy holds.
 //  4. Slots in the tree were computed by exactly the tokens on the path from their root and never
 //     change.
 //  5. Publishing pages that the tree already has drops the publisher's copy and leases the tree's.
@@ -96,8 +98,8 @@ class PrefixCache {
   // The namespace of that name, made when new. Names are arbitrary bytes; "" is the default one.
   NamespaceId OpenNamespace(std::string_view name);
 
-  // How many leading tokens of `tokens` are cached, whole pages and part of the next. Changes
-  // nothing.
+  // How many leading tokens of `tokens` are in the tree, whole pages and part of the next. Changes
+  // nothing. Open may give more, up to a page less one: it looks at open pages, too.
   std::int64_t MatchLength(NamespaceId name_space, std::span<const TokenId> tokens) const;
 
   // What Open would give and take, with the same arguments. Changes nothing.
@@ -112,8 +114,10 @@ class PrefixCache {
   // A view whose first `tokens()` tokens, at most `max_tokens`, come from the cache. Whole pages
   // are leased. When the next page matches in part, its cached slots are to be copied: the view
   // holds the source, and the first page that Grow gives becomes the target (copying). The source
-  // is then a page that the view pins and does not name: with `max_tokens` on a page border there
-  // is none.
+  // is a page of the tree, or, when that has more of the tokens, the open page of another view
+  // that has the same tokens so far: what one request has computed is never computed again. A
+  // source in the tree is a page that the view pins and does not name: with `max_tokens` on a page
+  // border there is none.
   View Open(NamespaceId name_space, std::span<const TokenId> tokens, std::int64_t max_tokens);
 
   // Keeps watch.cached_tokens() equal to MatchLength(name_space, tokens), whatever happens to the
@@ -146,6 +150,8 @@ class PrefixCache {
   // (which Grow has given). Publishes the pages that became full; where the tree had such a page,
   // the table now names the tree's and the view's own is free. kInexact: the slots must not be
   // shared (a failed step, a lossy view); from then on the view's full pages become private.
+  // available_pages() is not smaller afterwards, but for this: a page that was dropped as the tree
+  // had it is free only when the copies from it are done.
   enum class Exactness : std::uint8_t { kExact, kInexact };
   void Append(View& view, std::span<const TokenId> tokens, Exactness exactness = Exactness::kExact);
 

@@ -3,11 +3,11 @@
 //   the view's lease ends at T, its next whole pages are x y z:
 //
 //     T has a child that begins with x     the tree's pages replace the view's in its table, the
-//                                          lease moves down over them, the view's own are freed
+//                                          lease moves down over them, the view's own are retired
 //     T has a child that is a tail and     the tail is freed (or detached while a copy reads it),
 //       a prefix of x                      then as below
-//     T is a leaf and only this view       x y z are appended to T's edge
-//       leases it
+//     T is a leaf, only this view leases   x y z are appended to T's edge
+//       it, and no copy reads x
 //     else                                 x y z become a new child of T, and the lease moves to it
 #include <algorithm>
 
@@ -67,7 +67,7 @@ void Tree::ShareTreePages(View& view, NodeIndex child, std::int32_t pages) {
   }
   auto entry = view.table_.begin() + view.lease_.pages_;
   for (const PageId page : branches_.nodes()[child].edge.pages()) {
-    pool_.Free(*entry);
+    RetirePage(*entry);
     *entry++ = page;
   }
   deduplicated_pages_ += pages;
@@ -94,25 +94,40 @@ std::int32_t Tree::GiveTreePages(View& view, std::span<const TokenId> run) {
   } else {
     const NodeIndex child =
         branches_.AddChild(tip, Edge(options_.page_size, given, run), uses_, now_);
+    HoldIfCopied(child);
     MoveLease(view, child, pages);
   }
   return pages;
 }
 
-// Whether the edge that the view's lease ends with may grow: nobody else's lease ends there, and it
-// has no children and is not full.
+// Whether the edge that the view's lease ends with may grow by the view's pages: nobody else's
+// lease ends there, and it has no children and is not full. A page that a copy reads begins a node.
 bool Tree::ExtendsInPlace(const View& view) const {
   const Node& tip = branches_.nodes()[view.lease_.node_.index];
   return !tip.is_root() && tip.children == nullptr && tip.pins == 1 &&
-         tip.edge.page_count() < MaxEdgePages(options_.page_size);
+         tip.edge.page_count() < MaxEdgePages(options_.page_size) &&
+         !copies_.contains(view.table_[static_cast<std::size_t>(view.lease_.pages_)]);
+}
+
+// Copies may read the first page of a node that was just made of a view's pages.
+void Tree::HoldIfCopied(NodeIndex node) {
+  const auto copy = copies_.find(branches_.nodes()[node].edge.pages()[0]);
+  if (copy == copies_.end()) return;
+  copy->second.keeper = CopySource::Keeper::kNode;
+  copy->second.node = node;
+  branches_.Hold(node);
 }
 
 // The lease now ends at `to`, the same node or a child of it, `pages` pages further on.
 void Tree::MoveLease(View& view, NodeIndex to, std::int32_t pages) {
-  branches_.Pin(to);
-  UnpinPath(view.lease_.node_.index);
-  view.lease_.node_ = branches_.nodes().Ref(to);
   view.lease_.pages_ += pages;
+  if (const NodeIndex from = view.lease_.node_.index; from != to) {
+    branches_.Pin(to);
+    UnlistView(view);
+    view.lease_.node_ = branches_.nodes().Ref(to);
+    ListView(view);
+    UnpinPath(from);
+  }
   branches_.Touch(to, uses_, now_);
 }
 
@@ -126,7 +141,8 @@ void Tree::Close(View& view, PrefixCache::Tail tail) {
       !branches_.nodes()[tip].detached && AdoptTail(view)) {
     ++own;
   }
-  for (; own < view.table_.size(); ++own) pool_.Free(view.table_[own]);
+  for (; own < view.table_.size(); ++own) RetirePage(view.table_[own]);
+  UnlistView(view);
   view.lease_.Release();
   ForgetView(view);
 }
@@ -154,6 +170,7 @@ bool Tree::AdoptTail(View& view) {
   } else {
     const NodeIndex leaf =
         branches_.AddChild(tip, Edge(options_.page_size, page, tokens), uses_, now_);
+    HoldIfCopied(leaf);
     branches_.RaiseParent(leaf);
   }
   return true;

@@ -12,7 +12,7 @@ Tree::Tree(const Options& options, Observer* observer)
   CHECK(options.page_size >= kMinPageSize && options.page_size <= kMaxPageSize);
 }
 
-Tree::~Tree() { CHECK(views_ == nullptr); }
+Tree::~Tree() { CHECK(views_.empty()); }
 
 NamespaceId Tree::OpenNamespace(std::string_view name) {
   const auto next = static_cast<NamespaceId>(roots_.size());
@@ -64,16 +64,15 @@ PageId Tree::TakePage(PageState state) {
   return pool_.Allocate(state);
 }
 
-// A copy in flight outlives the page's place in the tree: the page is then detached.
+// Its node or view gives it up. A copy in flight outlives that: the page is then detached.
 void Tree::RetirePage(PageId page) {
   const auto copy = copies_.find(page);
   if (copy == copies_.end()) {
     pool_.Free(page);
     return;
   }
-  copy->second.node = kNoNode;
-  copy->second.leased = false;
-  if (pool_.state(page) == PageState::kTree) pool_.SetState(page, PageState::kDetached);
+  copy->second.keeper = CopySource::Keeper::kNobody;
+  if (pool_.state(page) != PageState::kDetached) pool_.SetState(page, PageState::kDetached);
 }
 
 void Tree::RemoveTail(NodeIndex leaf) {
@@ -124,9 +123,7 @@ void Tree::Detach(NodeIndex index) {
   const Node& node = branches_.nodes()[index];
   cached_tokens_ -= node.edge.token_count();
   if (node.held) {
-    CopySource& source = copies_.at(node.edge.pages()[0]);
-    source.node = kNoNode;
-    source.leased = node.pins > 0;
+    copies_.at(node.edge.pages()[0]).keeper = CopySource::Keeper::kLeases;
     if (branches_.Unhold(index)) UnpinPath(node.parent);
   }
   if (node.pins > 0) {

@@ -1,7 +1,8 @@
 // What stands behind prefix_cache.h: page pool, branches, namespaces, copies and views, joined.
 //
 // Who moves a page between states: Open holds copy sources; Grow allocates and evicts; Append and
-// Close publish or free a view's own pages; Release and Flush free what nobody needs any more.
+// Close publish or retire a view's own pages; Release and Flush retire what the tree gives up. A
+// retired page is free, or detached while copies in flight read it.
 //
 // Internal to this room.
 #pragma once
@@ -22,11 +23,17 @@
 
 namespace banyan::radix {
 
-// A page that copies in flight read. While a node of the tree has it, it is that node's first page.
+// A page that copies in flight read.
 struct CopySource {
+  enum class Keeper : std::uint8_t {
+    kNode,    // it is the first page of `node`, in the tree
+    kLeases,  // a detached node has it, and goes with its leases
+    kView,    // it is the first own page of a view, open or private
+    kNobody,  // the copies alone
+  };
   std::int32_t copies = 0;
-  NodeIndex node = kNoNode;  // of the tree; kNoNode once it is detached
-  bool leased = false;       // a detached node has it: that node's leases hold it as well
+  Keeper keeper = Keeper::kNobody;
+  NodeIndex node = kNoNode;  // with kNode
 };
 
 class Tree {
@@ -61,8 +68,8 @@ class Tree {
 
   // Ends a lease; of a detached path, frees what only it held.
   void Release(Lease& lease);
-  // `to` takes the place of `from` in the registry of live views.
-  void ReplaceView(View& from, View& to);
+  // `to` was moved from another view: it takes that one's place in the list.
+  void ReplaceView(View& to);
 
  private:
   friend class Audit;     // the invariant checker
@@ -73,11 +80,19 @@ class Tree {
     return static_cast<std::size_t>(pages) * static_cast<std::size_t>(options_.page_size);
   }
 
+  // What a view can begin with: what the tree has, or more of it, from another view's open page.
+  struct Beginning {
+    Branches::Match match;  // of `producer`'s page, when there is one, only `common`
+    const View* producer = nullptr;
+  };
+
   // open.cc
+  Beginning FindBeginning(NamespaceId name_space, std::span<const TokenId> tokens) const;
   NodeIndex SplitEdge(NodeIndex node, std::int32_t pages);  // returns the upper part
   void LeasePath(View& view, NodeIndex node);
   void Use(NodeIndex node, std::int32_t pages);
-  void BeginCopy(View& view, NodeIndex source, std::int32_t slots);
+  void CopyTreePage(View& view, NodeIndex source, std::int32_t slots);
+  void CopyOpenPage(View& view, const View& producer, std::int32_t slots);
   void EndCopy(View& view);
   // publish.cc
   void Publish(View& view);
@@ -86,8 +101,10 @@ class Tree {
   bool ExtendsInPlace(const View& view) const;
   void MoveLease(View& view, NodeIndex to, std::int32_t pages);
   bool AdoptTail(View& view);
+  void HoldIfCopied(NodeIndex node);
   // view.cc
   void ListView(View& view);
+  void UnlistView(View& view);
   void ForgetView(View& view);
   // tree.cc
   PageId TakePage(PageState state);
@@ -104,8 +121,10 @@ class Tree {
   absl::flat_hash_map<PageId, CopySource> copies_;
   absl::flat_hash_map<std::string, NamespaceId> names_;
   std::vector<NodeIndex> roots_;  // by NamespaceId
-  View* views_ = nullptr;         // all that are open, linked through View::next_
-  std::uint64_t uses_ = 0;        // logical time: counts what is used
+  // All open views, by the node where the lease ends: the first of them, linked through
+  // View::next_.
+  absl::flat_hash_map<NodeIndex, View*> views_;
+  std::uint64_t uses_ = 0;  // logical time: counts what is used
   std::int64_t cached_tokens_ = 0;
   std::int64_t evicted_pages_ = 0;
   std::int64_t deduplicated_pages_ = 0;

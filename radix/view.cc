@@ -1,4 +1,4 @@
-// Views as values: moved, destroyed, and listed for the invariant checker.
+// Views as values: moved, destroyed, and listed by where their leases end.
 #include <utility>
 
 #include "radix/tree.h"
@@ -20,7 +20,7 @@ View& View::operator=(View&& other) noexcept {
   is_private_ = std::exchange(other.is_private_, false);
   previous_ = std::exchange(other.previous_, nullptr);
   next_ = std::exchange(other.next_, nullptr);
-  if (tree_ != nullptr) tree_->ReplaceView(other, *this);
+  if (tree_ != nullptr) tree_->ReplaceView(*this);
   return *this;
 }
 
@@ -34,23 +34,34 @@ bool Tree::Publishes(const View& view) const {
 }
 
 void Tree::ListView(View& view) {
-  view.tree_ = this;
-  view.next_ = views_;
-  if (views_ != nullptr) views_->previous_ = &view;
-  views_ = &view;
+  View*& first = views_[view.lease_.node_.index];
+  view.next_ = first;
+  if (first != nullptr) first->previous_ = &view;
+  first = &view;
 }
 
-void Tree::ReplaceView(View& from, View& to) {
-  if (views_ == &from) views_ = &to;
-  if (to.previous_ != nullptr) to.previous_->next_ = &to;
+void Tree::UnlistView(View& view) {
+  if (view.next_ != nullptr) view.next_->previous_ = view.previous_;
+  if (view.previous_ != nullptr) {
+    view.previous_->next_ = view.next_;
+  } else if (view.next_ != nullptr) {
+    views_.at(view.lease_.node_.index) = view.next_;
+  } else {
+    views_.erase(view.lease_.node_.index);
+  }
+  view.previous_ = view.next_ = nullptr;
+}
+
+void Tree::ReplaceView(View& to) {
   if (to.next_ != nullptr) to.next_->previous_ = &to;
+  if (to.previous_ != nullptr) {
+    to.previous_->next_ = &to;
+  } else {
+    views_.at(to.lease_.node_.index) = &to;
+  }
 }
 
 void Tree::ForgetView(View& view) {
-  if (views_ == &view) views_ = view.next_;
-  if (view.previous_ != nullptr) view.previous_->next_ = view.next_;
-  if (view.next_ != nullptr) view.next_->previous_ = view.previous_;
-  view.previous_ = view.next_ = nullptr;
   view.tree_ = nullptr;
   view.table_ = {};
   view.tokens_ = 0;

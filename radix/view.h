@@ -42,7 +42,7 @@ class View {
   std::vector<TokenId> unpublished_;  // of the valid slots behind the lease; empty when private
   PageCopy copy_;                     // in flight, when from != kNoPage
   bool is_private_ = false;           // nothing more of it is published
-  View* previous_ = nullptr;          // in the tree's list of open views
+  View* previous_ = nullptr;          // in the tree's list of views whose leases end at one node
   View* next_ = nullptr;
 };
 

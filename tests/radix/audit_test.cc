@@ -18,6 +18,7 @@ class TreePeer {
   static Branches& Shape(Tree& tree) { return tree.branches_; }
   static std::int64_t& CachedTokens(Tree& tree) { return tree.cached_tokens_; }
   static auto& Copies(Tree& tree) { return tree.copies_; }
+  static auto& Views(Tree& tree) { return tree.views_; }
 };
 
 namespace {
@@ -158,8 +159,56 @@ TEST_F(AuditTest, FindsACopyThatNobodyCounts) {
       "copies in flight that do not add up", [&] { ++copies.begin()->second.copies; },
       [&] { --copies.begin()->second.copies; });
   ExpectFound(
-      "left its node unnoticed", [&] { copies.begin()->second.node = kNoNode; },
+      "does not continue its view", [&] { copies.begin()->second.node = FindByToken(30); },
       [&] { copies.begin()->second.node = entry.second.node; });
+  using enum CopySource::Keeper;
+  for (const auto& [keeper, what] : {std::pair(kLeases, "changed hands unnoticed"),
+                                     std::pair(kNobody, "changed hands unnoticed"),
+                                     std::pair(kView, "does not continue its view")}) {
+    ExpectFound(
+        what, [&] { copies.begin()->second.keeper = keeper; },
+        [&] { copies.begin()->second.keeper = kNode; });
+  }
+}
+
+TEST_F(AuditTest, FindsACopyFromAnotherViewsPage) {
+  View producer = tree_.Open(ns_, {}, 0);
+  View stranger = tree_.Open(ns_, {}, 0);
+  const Tokens tokens = {90, 91, 92};
+  ASSERT_TRUE(tree_.Grow(producer, 2));
+  ASSERT_TRUE(tree_.Grow(stranger, 1));
+  tree_.Append(producer, tokens, PrefixCache::Exactness::kExact);
+  View copier = tree_.Open(ns_, tokens, 3);
+  ASSERT_EQ(tree_.CheckInvariants().message(), "");
+  auto& copies = TreePeer::Copies(tree_);
+  ExpectFound(
+      "changed hands unnoticed",
+      [&] { copies.at(producer.page_table()[0]).keeper = CopySource::Keeper::kNobody; },
+      [&] { copies.at(producer.page_table()[0]).keeper = CopySource::Keeper::kView; });
+  auto* table = const_cast<PageId*>(producer.page_table().data());
+  ExpectFound(
+      "does not continue its view", [&] { std::swap(table[0], table[1]); },
+      [&] { std::swap(table[0], table[1]); });
+  PageId& other = const_cast<PageId&>(stranger.page_table()[0]);
+  ExpectFound(
+      "does not continue its view", [&] { std::swap(table[0], other); },
+      [&] { std::swap(table[0], other); });
+}
+
+TEST_F(AuditTest, FindsAViewListedWhereItsLeaseDoesNotEnd) {
+  auto& views = TreePeer::Views(tree_);
+  const NodeIndex tip = FindByToken(8);
+  const NodeIndex elsewhere = FindByToken(30);
+  ExpectFound(
+      "a view in the wrong list",
+      [&] {
+        views[elsewhere] = views.at(tip);
+        views.erase(tip);
+      },
+      [&] {
+        views[tip] = views.at(elsewhere);
+        views.erase(elsewhere);
+      });
 }
 
 TEST_F(AuditTest, FindsAHoldWithoutACopy) {

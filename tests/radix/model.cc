@@ -45,6 +45,7 @@ std::uint64_t ModelledCache::Content(const Work& work, std::size_t tokens) const
 ModelledCache::Work& ModelledCache::Open(std::size_t name_space, const Tokens& tokens,
                                          std::int64_t max_tokens) {
   const std::int64_t match = cache_.MatchLength(name_spaces_[name_space], tokens);
+  const std::int64_t cached = std::max(match, LongestOpen(name_space, tokens));
   EXPECT_LE(match, LongestEver(name_space, tokens));
   const PrefixCache::Preview preview =
       cache_.PreviewOpen(name_spaces_[name_space], tokens, max_tokens);
@@ -52,7 +53,7 @@ ModelledCache::Work& ModelledCache::Open(std::size_t name_space, const Tokens& t
   works_.push_back(
       {cache_.Open(name_spaces_[name_space], tokens, max_tokens), name_space, {}, true});
   Work& work = works_.back();
-  EXPECT_EQ(work.view.tokens(), std::min(match, max_tokens));
+  EXPECT_EQ(work.view.tokens(), std::min(cached, max_tokens));
   EXPECT_EQ(preview.tokens, work.view.tokens());
   EXPECT_EQ(preview.leased_pages, work.view.leased_pages());
   EXPECT_EQ(preview.pinned_pages, available - cache_.available_pages());
@@ -103,7 +104,7 @@ void ModelledCache::Append(Work& work, const Tokens& tokens, PrefixCache::Exactn
 
 void ModelledCache::Close(std::size_t index, PrefixCache::Tail tail) {
   Work& work = works_[index];
-  if (work.shareable && tail == PrefixCache::Tail::kAdopt) Remember(work, work.tokens.size());
+  if (work.shareable && tail == PrefixCache::Tail::kAdopt) Remember(work, Readable(work));
   cache_.Close(work.view, tail);
   EXPECT_FALSE(work.view.is_open());
   if (index + 1 < works_.size()) std::swap(works_[index], works_.back());  // moves views about
@@ -126,22 +127,28 @@ void ModelledCache::CheckAll() const {
 
 void ModelledCache::CheckView(const Work& work) const {
   ASSERT_EQ(work.view.tokens(), static_cast<std::int64_t>(work.tokens.size()));
-  // Until its copy is made, the slots after the leased pages are not there yet.
-  const bool copied = work.tokens.size() <= work.view.page_table().size() * page_size_ &&
-                      !cache_.PendingCopy(work.view).has_value();
-  const std::size_t leased = static_cast<std::size_t>(work.view.leased_pages()) * page_size_;
-  const std::size_t readable = copied ? work.tokens.size() : leased;
   std::uint64_t hash = work.name_space + 1;
-  for (std::size_t i = 0; i < readable; ++i) {
+  for (std::size_t i = 0; i < Readable(work); ++i) {
     hash = Mix(hash, static_cast<std::uint64_t>(work.tokens[i]));
     const auto page = static_cast<std::size_t>(work.view.page_table()[i / page_size_]);
     ASSERT_EQ(pages_[page][i % page_size_], hash) << "slot " << i << " of page " << page;
   }
   if (work.shareable) {
     ASSERT_GE(cache_.MatchLength(name_spaces_[work.name_space], work.tokens),
-              static_cast<std::int64_t>(leased))
+              static_cast<std::int64_t>(Leased(work)))
         << "leased pages are not found";
   }
+}
+
+std::size_t ModelledCache::Leased(const Work& work) const {
+  return static_cast<std::size_t>(work.view.leased_pages()) * page_size_;
+}
+
+// Until its copy is made, the slots after the leased pages are not there yet.
+std::size_t ModelledCache::Readable(const Work& work) const {
+  const bool copied = work.tokens.size() <= work.view.page_table().size() * page_size_ &&
+                      !cache_.PendingCopy(work.view).has_value();
+  return copied ? work.tokens.size() : Leased(work);
 }
 
 void ModelledCache::Remember(const Work& work, std::size_t tokens) {
@@ -152,6 +159,17 @@ void ModelledCache::Remember(const Work& work, std::size_t tokens) {
 
 std::size_t ModelledCache::Room(const Work& work) const {
   return work.view.page_table().size() * page_size_ - work.tokens.size();
+}
+
+std::int64_t ModelledCache::LongestOpen(std::size_t name_space,
+                                        std::span<const TokenId> tokens) const {
+  std::size_t longest = 0;
+  for (const Work& work : works_) {
+    if (work.name_space != name_space || !work.shareable) continue;
+    const auto written = std::span<const TokenId>(work.tokens).first(Readable(work));
+    longest = std::max(longest, CommonPrefix(written, tokens));
+  }
+  return static_cast<std::int64_t>(longest);
 }
 
 std::int64_t ModelledCache::LongestEver(std::size_t name_space,

@@ -45,7 +45,9 @@ class ModelledCache {
   std::deque<Work>& works() { return works_; }
   // How many more tokens the pages of `work` have room for.
   std::size_t Room(const Work& work) const;
-  // The longest prefix of `tokens` that would be cached if nothing was ever evicted.
+  // The longest prefix of `tokens` that some view has computed and publishes.
+  std::int64_t LongestOpen(std::size_t name_space, std::span<const TokenId> tokens) const;
+  // The longest prefix of `tokens` that would be in the tree if nothing was ever evicted.
   std::int64_t LongestEver(std::size_t name_space, std::span<const TokenId> tokens) const;
   // Pages that would be in the tree if nothing was ever evicted: each distinct one once.
   std::int64_t PagesEver() const;
@@ -53,6 +55,8 @@ class ModelledCache {
  private:
   std::uint64_t Content(const Work& work, std::size_t tokens) const;
   void CheckView(const Work& work) const;
+  std::size_t Leased(const Work& work) const;    // tokens on leased pages
+  std::size_t Readable(const Work& work) const;  // tokens whose slots were written
   void Remember(const Work& work, std::size_t tokens);
 
   const std::size_t page_size_;

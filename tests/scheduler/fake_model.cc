@@ -1,6 +1,7 @@
 #include "tests/scheduler/fake_model.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -166,11 +167,11 @@ bool FakeModel::Holds(std::span<const PageId> pages, std::span<const TokenId> pa
 void FakeModel::CheckBatch(const Batch& batch) const {
   EXPECT_FALSE(batch.sequences.empty());
   std::set<RequestId> requests;
-  std::set<PageId> written;
+  std::map<PageId, std::int64_t> written;  // the first slot that is
   for (const PageCopy& copy : batch.copies) {
     EXPECT_GE(copy.slots, 1);
     EXPECT_LT(copy.slots, page_size_);
-    EXPECT_TRUE(written.insert(copy.to).second) << "two copies into one page";
+    EXPECT_TRUE(written.emplace(copy.to, 0).second) << "two copies into one page";
   }
   for (const Sequence& sequence : batch.sequences) {
     EXPECT_TRUE(requests.insert(sequence.request).second) << "a request twice in one step";
@@ -180,11 +181,16 @@ void FakeModel::CheckBatch(const Batch& batch) const {
     ASSERT_LE(end, static_cast<std::int64_t>(sequence.pages.size()) * page_size_);
     for (const PageId page : sequence.pages) ASSERT_TRUE(page >= 0 && page < pages_);
     for (std::int64_t p = sequence.first_position / page_size_; p * page_size_ < end; ++p) {
-      written.insert(sequence.pages[static_cast<std::size_t>(p)]);
+      written.emplace(sequence.pages[static_cast<std::size_t>(p)],
+                      std::max<std::int64_t>(sequence.first_position - p * page_size_, 0));
     }
   }
-  // A page that is written in this step belongs to one request, and nothing copies from it.
-  for (const PageCopy& copy : batch.copies) EXPECT_FALSE(written.contains(copy.from));
+  // A page that is written in this step belongs to one request; another may copy from it what was
+  // written before.
+  for (const PageCopy& copy : batch.copies) {
+    const auto page = written.find(copy.from);
+    EXPECT_TRUE(page == written.end() || page->second >= copy.slots);
+  }
   std::set<PageId> seen;
   for (const Sequence& sequence : batch.sequences) {
     for (const PageId page : sequence.pages) {
