@@ -9,9 +9,6 @@
 namespace banyan::scheduler {
 namespace {
 
-// No tenant's round is larger, so that nothing overflows: beyond it debts are not counted.
-constexpr std::int64_t kLastRound = std::int64_t{1} << 62;
-
 absl::string_view View(std::string_view text) { return {text.data(), text.size()}; }
 
 }  // namespace
@@ -22,10 +19,7 @@ Tenant::Tenant(const Tenants& all, std::string_view name)
 std::int64_t Tenant::deficit() const {
   const std::int64_t quantum = all_.quantum_;
   const std::int64_t owed = round_ - all_.round_;  // rounds until the one in which it has credit
-  if (owed < 0) return quantum;
-  if (owed == 0) return quantum - used_;
-  const std::int64_t most = Tenants::kMaxDebt - used_;
-  return -(owed - 1 > most / quantum ? Tenants::kMaxDebt : (owed - 1) * quantum + used_);
+  return owed < 0 ? quantum : quantum - owed * quantum - used_;
 }
 
 Tenants::Tenants(std::int32_t quantum) : quantum_(quantum) { CHECK(quantum >= 1); }
@@ -54,15 +48,10 @@ void Tenants::Leave(Tenant* tenant) {
 
 void Tenants::Charge(Tenant& tenant, std::int64_t tokens) {
   CHECK(tokens >= 0);
-  std::int64_t round = tenant.round_;
-  if (round < round_) {  // what it did not use of earlier rounds is gone
-    round = round_;
-    tenant.used_ = 0;
-  }
-  const std::int64_t used = tenant.used_ + tokens % quantum_;
-  const std::int64_t rounds = tokens / quantum_ + used / quantum_;
+  const std::int64_t left = tenant.deficit() + kMaxDebt;
+  const std::int64_t used = quantum_ - tenant.deficit() + std::min(tokens, left);
   tenant.used_ = used % quantum_;
-  MoveTo(tenant, round + std::min(rounds, kLastRound - round));
+  MoveTo(tenant, round_ + used / quantum_);
   Advance();
 }
 

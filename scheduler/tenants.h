@@ -57,7 +57,7 @@ class Tenant {
 
 class Tenants {
  public:
-  static constexpr std::int64_t kMaxDebt = std::int64_t{1} << 62;  // more is not counted
+  static constexpr std::int64_t kMaxDebt = std::int64_t{1} << 40;  // what is over it is forgiven
 
   explicit Tenants(std::int32_t quantum);  // >= 1
   Tenants(const Tenants&) = delete;
