@@ -22,7 +22,7 @@ Audit::Audit(const Tree& tree)
 absl::Status Audit::Run() {
   // Stops at the first thing that is wrong.
   (void)(WalkBranches() && CheckViews() && CheckCopies() && CheckPins() && CheckCopySources() &&
-         CheckPages() && CheckCounters());
+         CheckPages() && CheckWatches() && CheckCounters());
   return status_;
 }
 
@@ -327,6 +327,63 @@ bool Audit::CheckPages() {
   const auto free = static_cast<std::int64_t>(tree_.pool_.free_pages().size());
   return Require(sum == tree_.pool_.size(), "states that do not sum to the pool", sum) &&
          Require(free == counts[0], "a free list that is not the free pages", free);
+}
+
+bool Audit::CheckWatches() {
+  const Watches& watches = tree_.branches_.watches();
+  std::int64_t hanging = 0;
+  std::int64_t changed = 0;
+  for (const auto& [index, station] : watches.stations_) {
+    if (!Require(station->node == index && !station->watches.empty(),
+                 "a station of watches under another node, or empty", index)) {
+      return false;
+    }
+    const WatchEntry* before = nullptr;
+    for (const WatchEntry& entry : station->watches) {
+      if (!CheckWatch(*station, entry) ||
+          !Require(before == nullptr || WatchOrder()(*before, entry), "watches out of order",
+                   index)) {
+        return false;
+      }
+      before = &entry;
+      ++hanging;
+      if (entry.watch->cached_tokens_ != entry.watch->reported_) ++changed;
+    }
+  }
+  const Watch* previous = nullptr;
+  for (const Watch* at = watches.first_changed_; at != nullptr; at = at->next_changed_) {
+    if (!Require(at->previous_changed_ == previous && at->cached_tokens_ != at->reported_,
+                 "a watch wrongly in the list of changed ones", at->cached_tokens_)) {
+      return false;
+    }
+    previous = at;
+    --changed;
+  }
+  return Require(watches.last_changed_ == previous && changed == 0,
+                 "changed watches that are not listed", changed) &&
+         Require(hanging == watches.count_, "watches that hang nowhere", hanging);
+}
+
+// It hangs where a match of its tokens ends, and has that length.
+bool Audit::CheckWatch(const WatchStation& station, const WatchEntry& entry) {
+  const Watch& watch = *entry.watch;
+  const std::int64_t page_size = tree_.options_.page_size;
+  if (!Require(watch.tree_ == &tree_ && watch.station_ == &station,
+               "a watch at two stations, or off", station.node)) {
+    return false;
+  }
+  const Branches::Match match = tree_.branches_.Find(tree_.Root(watch.name_space_), watch.tokens_);
+  const bool inside = match.common >= page_size;
+  const std::int64_t pages = match.length / page_size;
+  const std::int64_t start = inside ? pages : pages - nodes_[match.node].edge.page_count();
+  const std::int64_t place = watch.cached_tokens_ / page_size;
+  return Require(watch.cached_tokens_ == match.length + match.common,
+                 "a watch with another length than its match", watch.cached_tokens_) &&
+         Require(station.node == (inside ? match.next : match.node) && station.start == start,
+                 "a watch that hangs elsewhere than its match ends", station.node) &&
+         Require(entry.place == place &&
+                     entry.next.tokens.data() == watch.tokens_.data() + place * page_size,
+                 "a watch filed under other tokens", place);
 }
 
 bool Audit::CheckCounters() {

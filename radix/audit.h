@@ -44,6 +44,8 @@ class Audit {
   bool CheckPins();
   bool CheckCopySources();
   bool CheckPages();
+  bool CheckWatches();
+  bool CheckWatch(const WatchStation& station, const WatchEntry& entry);
   bool CheckCounters();
 
   const Tree& tree_;

@@ -28,6 +28,16 @@ Branches::Match Branches::Find(NodeIndex root, std::span<const TokenId> tokens) 
   return match;
 }
 
+void Branches::StartWatch(Watch& watch, const Match& match) {
+  const std::int64_t length = match.length + match.common;
+  const std::int64_t end = match.length / page_size_;
+  if (match.common >= page_size_) {
+    watches_.Start(watch, match.next, end, length);
+  } else {
+    watches_.Start(watch, match.node, end - nodes_[match.node].edge.page_count(), length);
+  }
+}
+
 std::int64_t Branches::EvictablePages(const Match& match) const {
   std::int64_t pages = 0;
   // Above a pinned node everything is pinned.
@@ -72,6 +82,10 @@ NodeIndex Branches::AddChild(NodeIndex parent, Edge edge, std::uint64_t use, Tic
   node.last_match = now;
   ++edges_;
   Change(index, [&] { node.edge = std::move(edge); });
+  if (watches_.Any(parent)) {
+    const std::int32_t known = BestChild(parent, node.edge.first_page()).common;
+    watches_.OnExtend(parent, index, node.edge.tokens(), known);
+  }
   Change(parent, [&] { Link(parent, index); });
   return index;
 }
@@ -101,11 +115,13 @@ NodeIndex Branches::Split(NodeIndex lower_index, std::int32_t pages) {
     Link(upper_index, lower_index);
   });
   Link(parent, upper_index);
+  watches_.OnSplit(upper_index, lower_index);
   return upper_index;
 }
 
 void Branches::AppendToEdge(NodeIndex index, std::span<const PageId> pages,
                             std::span<const TokenId> tokens) {
+  watches_.OnExtend(index, index, tokens, 0);
   Change(index, [&] { nodes_[index].edge.Append(pages, tokens); });
 }
 
@@ -115,6 +131,7 @@ Branches::Popped Branches::PopPage(NodeIndex index) {
   if (edge.page_count() == 1) {
     Remove(index);
   } else {
+    watches_.OnCut(index, edge.page_count() - 1);
     Change(index, [&] { popped.tokens = edge.PopPage(); });
   }
   return popped;
@@ -127,6 +144,9 @@ void Branches::Remove(NodeIndex index) {
   if (parent != kNoNode) {
     Change(parent, [&] { Unlink(parent, index); });
     --edges_;
+    if (watches_.Any(parent) || watches_.Any(index)) {
+      watches_.OnRemove(index, parent, BestChild(parent, node.edge.first_page()).common);
+    }
   }
   Change(index, [&] { node.edge = Edge(); });
   nodes_.Free(index);

@@ -9,7 +9,8 @@
 //                                     |  c d
 //                                     N           children, pins and leases as before
 //
-// It knows nothing of page states, views or namespaces.
+// It tells the watches of all that changes a match. It knows nothing of page states, views or
+// namespaces.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +21,7 @@
 #include "base/ids.h"
 #include "radix/eviction.h"
 #include "radix/node.h"
+#include "radix/watches.h"
 
 namespace banyan::radix {
 
@@ -30,6 +32,8 @@ class Branches {
   NodeTable& nodes() { return nodes_; }
   const NodeTable& nodes() const { return nodes_; }
   const EvictionPolicy& eviction() const { return *eviction_; }
+  Watches& watches() { return watches_; }
+  const Watches& watches() const { return watches_; }
   std::int64_t edges() const { return edges_; }          // nodes that carry pages
   std::int64_t evictable() const { return evictable_; }  // pages that Evict could take in the end
 
@@ -41,6 +45,8 @@ class Branches {
     std::int32_t common = 0;   // how many tokens of `next`
   };
   Match Find(NodeIndex root, std::span<const TokenId> tokens) const;
+  // Starts a watch on tokens that match so.
+  void StartWatch(Watch& watch, const Match& match);
   // How many pages that Evict could take would be pinned by leasing all whole pages of a match, and
   // holding the page that matches in part.
   std::int64_t EvictablePages(const Match& match) const;
@@ -91,6 +97,7 @@ class Branches {
 
   const std::int32_t page_size_;
   NodeTable nodes_;
+  Watches watches_{nodes_, page_size_};
   std::unique_ptr<EvictionPolicy> eviction_ = std::make_unique<LruEviction>();
   std::int64_t edges_ = 0;
   std::int64_t evictable_ = 0;

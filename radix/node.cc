@@ -8,7 +8,7 @@ namespace banyan::radix {
 namespace {
 
 std::uint64_t Order(std::span<const TokenId> tokens) {
-  const std::uint64_t first = static_cast<std::uint32_t>(tokens[0]);
+  const std::uint64_t first = tokens.empty() ? 0 : static_cast<std::uint32_t>(tokens[0]);
   const std::uint64_t second = tokens.size() > 1 ? static_cast<std::uint32_t>(tokens[1]) : 0;
   return first << 32 | second;
 }
@@ -23,6 +23,11 @@ bool Less(std::span<const TokenId> a, std::span<const TokenId> b) {
 }  // namespace
 
 ChildQuery::ChildQuery(std::span<const TokenId> page) : order(Order(page)), tokens(page) {}
+
+bool operator<(const ChildQuery& a, const ChildQuery& b) {
+  if (a.order != b.order) return a.order < b.order;
+  return Less(a.tokens, b.tokens);
+}
 
 bool ChildOrder::operator()(const Child& a, const Child& b) const {
   if (a.order != b.order) return a.order < b.order;

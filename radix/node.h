@@ -26,9 +26,10 @@ struct Child {
   std::uint64_t order = 0;
   NodeIndex node = kNoNode;
 };
-// What a child is looked up by: the tokens that follow, at most a page of them, at least one.
+// What a child is looked up by: the tokens that follow, at most a page of them.
 struct ChildQuery {
   explicit ChildQuery(std::span<const TokenId> page);
+  friend bool operator<(const ChildQuery& a, const ChildQuery& b);
   std::uint64_t order;
   std::span<const TokenId> tokens;
 };

@@ -120,12 +120,13 @@ class PrefixCache {
   // border there is none.
   View Open(NamespaceId name_space, std::span<const TokenId> tokens, std::int64_t max_tokens);
 
-  // Keeps watch.cached_tokens() equal to MatchLength(name_space, tokens), whatever happens to the
-  // tree, until StopWatch or the watch's end. `tokens` stays valid and unchanged so long.
+  // Keeps watch.cached_tokens(), of a watch that is off, equal to MatchLength(name_space, tokens),
+  // whatever happens to the tree, until StopWatch or the watch's end. `tokens` stays valid and
+  // unchanged so long.
   void StartWatch(Watch& watch, NamespaceId name_space, std::span<const TokenId> tokens);
   void StopWatch(Watch& watch);  // harmless when it is off
-  // One of the watches whose length changed since it was last started or returned here; null when
-  // none is left.
+  // One of the watches whose length is another than when it was last started or returned here; null
+  // when none is left.
   Watch* TakeChanged();
 
   // Whether what the view fills is still published: not once its namespace was flushed or something

@@ -112,10 +112,13 @@ void Tree::Flush(NamespaceId name_space) {
     if (children == nullptr) continue;
     for (const Child& child : *children) below.push_back(child.node);
   }
+  const std::vector<Watch*> watches = branches_.watches().Uproot(below);
   for (std::size_t i = below.size(); i-- > 1;) Detach(below[i]);
-  if (branches_.nodes()[root].pins == 0) return;
-  branches_.MarkDetached(root);
-  roots_[static_cast<std::size_t>(name_space)] = branches_.AddRoot();
+  if (branches_.nodes()[root].pins > 0) {
+    branches_.MarkDetached(root);
+    roots_[static_cast<std::size_t>(name_space)] = branches_.AddRoot();
+  }
+  branches_.watches().Plant(watches, Root(name_space));
 }
 
 // Its children are gone or detached already.

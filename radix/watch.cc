@@ -1,5 +1,6 @@
 #include "radix/watch.h"
 
+#include "base/check.h"
 #include "radix/tree.h"
 
 namespace banyan::radix {
@@ -9,17 +10,21 @@ Watch::~Watch() {
 }
 
 void Tree::StartWatch(Watch& watch, NamespaceId name_space, std::span<const TokenId> tokens) {
+  CHECK(watch.tree_ == nullptr);
   watch.tree_ = this;
   watch.name_space_ = name_space;
   watch.tokens_ = tokens;
-  watch.cached_tokens_ = MatchLength(name_space, tokens);
+  branches_.StartWatch(watch, branches_.Find(Root(name_space), tokens));
 }
 
 void Tree::StopWatch(Watch& watch) {
+  if (watch.tree_ == nullptr) return;
+  CHECK(watch.tree_ == this);
+  branches_.watches().Stop(watch);
   watch.tree_ = nullptr;
-  watch.cached_tokens_ = 0;
+  watch.tokens_ = {};
 }
 
-Watch* Tree::TakeChanged() { return nullptr; }
+Watch* Tree::TakeChanged() { return branches_.watches().TakeChanged(); }
 
 }  // namespace banyan::radix

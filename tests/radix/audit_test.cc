@@ -7,19 +7,9 @@
 #include "gtest/gtest.h"
 #include "radix/tree.h"
 #include "tests/radix/serve.h"
+#include "tests/radix/tree_peer.h"
 
 namespace banyan::radix {
-
-// Reaches into a tree.
-class TreePeer {
- public:
-  static PagePool& Pool(Tree& tree) { return tree.pool_; }
-  static NodeTable& Nodes(Tree& tree) { return tree.branches_.nodes(); }
-  static Branches& Shape(Tree& tree) { return tree.branches_; }
-  static std::int64_t& CachedTokens(Tree& tree) { return tree.cached_tokens_; }
-  static auto& Copies(Tree& tree) { return tree.copies_; }
-  static auto& Views(Tree& tree) { return tree.views_; }
-};
 
 namespace {
 
@@ -253,6 +243,81 @@ TEST_F(AuditTest, FindsANodeThatNoRootLeadsTo) {
   NodeTable& nodes = TreePeer::Nodes(tree_);
   ExpectFound(
       "a root nobody knows", [&] { lost = nodes.Allocate(); }, [&] { nodes.Free(lost); });
+}
+
+// Two prompts wait: one ends inside the edge 0..7, one in a leaf behind it, and that one has
+// changed.
+class AuditWatchTest : public AuditTest {
+ protected:
+  AuditWatchTest() {
+    tree_.StartWatch(inside_, ns_, std::span(tokens_).first(7));
+    tree_.StartWatch(behind_, ns_, tokens_);
+    View view = tree_.Open(ns_, Count(0, 8), 8);
+    CHECK(tree_.Grow(view, 1));
+    tree_.Append(view, Count(40, 3), PrefixCache::Exactness::kExact);
+    tree_.Close(view, PrefixCache::Tail::kAdopt);
+  }
+  NodeIndex Hanging() { return FindByToken(0); }
+  WatchStation& Station() { return *TreePeer::Stations(tree_).at(Hanging()); }
+
+  const Tokens tokens_ = Count(0, 8) + Tokens{40, 41, 90};
+  Watch inside_{nullptr};
+  Watch behind_{nullptr};
+};
+
+TEST_F(AuditWatchTest, SoundWatchesPass) { EXPECT_EQ(tree_.CheckInvariants().message(), ""); }
+
+TEST_F(AuditWatchTest, FindsALengthThatIsNotThatOfTheMatch) {
+  std::int64_t& length = TreePeer::Length(behind_);
+  ExpectFound(
+      "another length than its match", [&] { --length; }, [&] { ++length; });
+}
+
+TEST_F(AuditWatchTest, FindsAWatchThatHangsNowhere) {
+  std::unique_ptr<WatchStation> station;
+  ExpectFound(
+      "hang nowhere",
+      [&] {
+        station = std::move(TreePeer::Stations(tree_)[Hanging()]);
+        TreePeer::Stations(tree_).erase(Hanging());
+        TreePeer::FirstChanged(tree_) = TreePeer::LastChanged(tree_) = nullptr;
+      },
+      [&] {
+        TreePeer::Stations(tree_)[Hanging()] = std::move(station);
+        TreePeer::FirstChanged(tree_) = TreePeer::LastChanged(tree_) = &behind_;
+      });
+}
+
+TEST_F(AuditWatchTest, FindsAWatchAtAnotherNode) {
+  Watches& watches = TreePeer::Shape(tree_).watches();
+  const auto move = [&](NodeIndex node) {
+    watches.Stop(inside_);
+    watches.Start(inside_, node, 0, 7);
+  };
+  ExpectFound(
+      "hangs elsewhere", [&] { move(FindByToken(30)); }, [&] { move(Hanging()); });
+}
+
+TEST_F(AuditWatchTest, FindsAStationWithAnotherStartOrNode) {
+  ExpectFound(
+      "hangs elsewhere", [&] { ++Station().start; }, [&] { --Station().start; });
+  ExpectFound(
+      "under another node", [&] { ++Station().node; }, [&] { --Station().node; });
+}
+
+TEST_F(AuditWatchTest, FindsAWatchAtAnotherPlace) {
+  auto& entry = const_cast<WatchEntry&>(*Station().watches.begin());
+  ExpectFound(
+      "filed under other tokens", [&] { --entry.place; }, [&] { ++entry.place; });
+}
+
+TEST_F(AuditWatchTest, FindsAChangeThatIsNotListed) {
+  Watch*& first = TreePeer::FirstChanged(tree_);
+  ExpectFound(
+      "wrongly in the list", [&] { first = &inside_; }, [&] { first = &behind_; });
+  Watch*& last = TreePeer::LastChanged(tree_);
+  ExpectFound(
+      "not listed", [&] { first = last = nullptr; }, [&] { first = last = &behind_; });
 }
 
 }  // namespace

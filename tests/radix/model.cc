@@ -119,10 +119,39 @@ void ModelledCache::Flush(std::size_t name_space) {
   }
 }
 
-void ModelledCache::CheckAll() const {
+void ModelledCache::StartWatch(std::size_t name_space, const Tokens& tokens) {
+  watches_.push_back(std::make_unique<Watched>());
+  Watched& watched = *watches_.back();
+  watched.name_space = name_space;
+  watched.tokens = tokens;
+  cache_.StartWatch(watched.watch, name_spaces_[name_space], watched.tokens);
+  watched.length = watched.watch.cached_tokens();
+}
+
+void ModelledCache::StopWatch(std::size_t index) {
+  std::swap(watches_[index], watches_.back());
+  if (watches_.size() % 2 == 0) cache_.StopWatch(watches_.back()->watch);  // else its end does it
+  watches_.pop_back();
+}
+
+void ModelledCache::CheckAll() {
   const absl::Status status = cache_.CheckInvariants();
   ASSERT_TRUE(status.ok()) << status.ToString();
   for (const Work& work : works_) CheckView(work);
+  CheckWatches();
+}
+
+void ModelledCache::CheckWatches() {
+  while (Watch* const changed = cache_.TakeChanged()) {
+    auto& watched = *static_cast<Watched*>(changed->owner());
+    ASSERT_NE(watched.length, changed->cached_tokens()) << "handed out unchanged";
+    watched.length = changed->cached_tokens();
+  }
+  for (const std::unique_ptr<Watched>& watched : watches_) {
+    ASSERT_EQ(watched->watch.cached_tokens(),
+              cache_.MatchLength(name_spaces_[watched->name_space], watched->tokens));
+    ASSERT_EQ(watched->length, watched->watch.cached_tokens()) << "changed and not handed out";
+  }
 }
 
 void ModelledCache::CheckView(const Work& work) const {

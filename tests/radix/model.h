@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <set>
 #include <span>
 #include <string>
@@ -29,6 +30,14 @@ class ModelledCache {
     bool shareable = true;  // what it appends is published
   };
 
+  // A prompt whose cached length is watched, and what TakeChanged said of it.
+  struct Watched {
+    std::size_t name_space = 0;
+    Tokens tokens;
+    std::int64_t length = 0;
+    Watch watch{this};  // the watched is its owner
+  };
+
   ModelledCache(const Options& options, int namespaces);
 
   // Each does the operation on the cache and in the model, and checks the one against the other,
@@ -39,10 +48,13 @@ class ModelledCache {
   void Append(Work& work, const Tokens& tokens, PrefixCache::Exactness exactness);
   void Close(std::size_t work, PrefixCache::Tail tail);
   void Flush(std::size_t name_space);
-  void CheckAll() const;
+  void StartWatch(std::size_t name_space, const Tokens& tokens);
+  void StopWatch(std::size_t index);
+  void CheckAll();
 
   PrefixCache& cache() { return cache_; }
   std::deque<Work>& works() { return works_; }
+  std::size_t watches() const { return watches_.size(); }
   // How many more tokens the pages of `work` have room for.
   std::size_t Room(const Work& work) const;
   // The longest prefix of `tokens` that some view has computed and publishes.
@@ -57,6 +69,7 @@ class ModelledCache {
   void CheckView(const Work& work) const;
   std::size_t Leased(const Work& work) const;    // tokens on leased pages
   std::size_t Readable(const Work& work) const;  // tokens whose slots were written
+  void CheckWatches();
   void Remember(const Work& work, std::size_t tokens);
 
   const std::size_t page_size_;
@@ -65,6 +78,7 @@ class ModelledCache {
   std::vector<std::set<Tokens>> strings_;          // by namespace: what was published or adopted
   std::vector<std::vector<std::uint64_t>> pages_;  // by page and slot
   std::deque<Work> works_;
+  std::vector<std::unique_ptr<Watched>> watches_;
 };
 
 }  // namespace banyan::radix

@@ -55,6 +55,7 @@ class RandomOperations : public testing::TestWithParam<Case> {
   }
 
   void Step(ModelledCache& model) {
+    if (Below(8) == 0) return StepWatch(model);
     const int kind = Below(100);
     if (model.works().empty() || (kind < 25 && model.works().size() < 6)) {
       const Tokens prompt = Prompt();
@@ -84,6 +85,16 @@ class RandomOperations : public testing::TestWithParam<Case> {
       model.Close(index, Below(3) == 0 ? PrefixCache::Tail::kDiscard : PrefixCache::Tail::kAdopt);
     } else {
       model.Flush(work.name_space);
+    }
+  }
+
+  void StepWatch(ModelledCache& model) {
+    if (model.watches() == 24 || (model.watches() > 0 && Below(4) == 0)) {
+      model.StopWatch(static_cast<std::size_t>(Below(model.watches())));
+    } else {
+      model.StartWatch(
+          static_cast<std::size_t>(Below(static_cast<std::size_t>(GetParam().namespaces))),
+          Prompt());
     }
   }
 

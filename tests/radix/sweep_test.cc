@@ -77,17 +77,20 @@ INSTANTIATE_TEST_SUITE_P(Radix, Sweep, testing::Values(1, 2, 3, 16, 256),
                          testing::PrintToStringParamName());
 
 // All sequences of four operations out of these, on page size 2 and a pool of three pages: serve
-// one of seven prompts, or hold one open from here on, or flush.
+// one of seven prompts, or hold one open from here on, or flush. All seven are watched.
 class Exhaustive {
  public:
   static constexpr int kPrompts = 7;
   static constexpr int kOperations = 2 * kPrompts + 1;
 
-  static void Do(ModelledCache& model, int operation) {
+  static const Tokens& Prompt(int index) {
     static const Tokens kPrompt[kPrompts] = {{1},       {2},       {1, 2},      {1, 1},
                                              {1, 2, 3}, {1, 2, 4}, {1, 2, 3, 4}};
+    return kPrompt[index];
+  }
+  static void Do(ModelledCache& model, int operation) {
     if (operation == 2 * kPrompts) return model.Flush(0);
-    const Tokens& prompt = kPrompt[operation % kPrompts];
+    const Tokens& prompt = Prompt(operation % kPrompts);
     ModelledCache::Work& work = model.Open(0, prompt, static_cast<std::int64_t>(prompt.size()) - 1);
     const std::size_t pages = (prompt.size() + 1) / 2 - work.view.page_table().size();
     if (model.Grow(work, static_cast<std::int32_t>(pages))) {
@@ -106,6 +109,7 @@ TEST(TinyTree, EverySequenceOfOperationsKeepsTheInvariants) {
   for (int i = 0; i < kLength; ++i) sequences *= Exhaustive::kOperations;
   for (int sequence = 0; sequence < sequences; ++sequence) {
     ModelledCache model({.page_size = 2, .pages = 3}, 1);
+    for (int i = 0; i < Exhaustive::kPrompts; ++i) model.StartWatch(0, Exhaustive::Prompt(i));
     for (int rest = sequence, i = 0; i < kLength; ++i, rest /= Exhaustive::kOperations) {
       Exhaustive::Do(model, rest % Exhaustive::kOperations);
       model.CheckAll();
