@@ -8,37 +8,38 @@
 #include "model/batch.h"
 #include "radix/prefix_cache.h"
 #include "scheduler/job.h"
-#include "scheduler/page_budget.h"
 
 namespace banyan::scheduler {
 
 class BatchBuilder {
  public:
-  BatchBuilder(std::int32_t max_tokens, const radix::PrefixCache& cache, PageBudget& pages)
-      : max_tokens_(max_tokens), cache_(cache), pages_(pages) {}
+  BatchBuilder(std::int32_t max_tokens, const radix::PrefixCache& cache)
+      : max_tokens_(max_tokens), cache_(cache) {}
 
   // Empties the batch, keeping its memory.
   void Begin(std::uint64_t step);
 
-  // The job's next tokens: the last one sampled when it decodes, as much of its prompt as the
-  // budget leaves when it prefills. tokens_left() > 0, and the job is not in the batch yet. Takes
-  // the pages that they need, asks for the job's copy-on-write in its first step, for the scores of
-  // a prompt that is to be scored, and for a token where the prompt ends.
-  void Add(Job& job);
+  // How many of the job's known tokens its next chunk has, of at most `limit`: a chunk does not
+  // mix tokens of a prompt whose scores were sent with those whose scores are wanted.
+  static std::int64_t ChunkTokens(const Job& job, std::int64_t limit);
 
-  std::int32_t tokens_left() const { return tokens_left_; }
+  // The job's next `tokens` tokens, for which its view has room; 1..tokens_left(), and the job is
+  // not in the batch yet. Asks for the job's copy-on-write in its first step, for the scores of a
+  // prompt that is to be scored, and for a token where the known ones end.
+  void Add(Job& job, std::int64_t tokens);
+
+  std::int64_t tokens_left() const { return tokens_left_; }
   const Batch& batch() const { return batch_; }
   // The job of batch().sequences[i] is jobs()[i].
   std::span<Job* const> jobs() const { return jobs_; }
 
  private:
-  const std::int32_t max_tokens_;
+  const std::int64_t max_tokens_;
   const radix::PrefixCache& cache_;
-  PageBudget& pages_;
 
   Batch batch_;
   std::vector<Job*> jobs_;
-  std::int32_t tokens_left_ = 0;
+  std::int64_t tokens_left_ = 0;
 };
 
 }  // namespace banyan::scheduler

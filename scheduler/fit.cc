@@ -31,10 +31,14 @@ absl::Status CheckFits(const Options& options, const radix::Options& cache,
   return absl::OkStatus();
 }
 
-std::int64_t MaxOutput(const Options& options, const radix::Options& cache,
-                       std::int64_t prompt_tokens, std::int64_t max_tokens) {
-  return std::min(
-      {max_tokens, options.context_length - prompt_tokens, PoolSlots(cache) - prompt_tokens + 1});
+OutputBound MaxOutput(const Options& options, const radix::Options& cache,
+                      std::int64_t prompt_tokens, std::int64_t max_tokens) {
+  OutputBound bound{.tokens = max_tokens, .limit = LengthLimit::kMaxTokens};
+  const std::int64_t context = options.context_length - prompt_tokens;
+  if (context < bound.tokens) bound = {.tokens = context, .limit = LengthLimit::kContext};
+  const std::int64_t pool = PoolSlots(cache) - prompt_tokens + 1;
+  if (pool < bound.tokens) bound = {.tokens = pool, .limit = LengthLimit::kPool};
+  return bound;
 }
 
 std::int64_t SlotsFor(std::int64_t prompt_tokens, std::int64_t max_output) {

@@ -1,9 +1,11 @@
 // A request on its way through the scheduler: what was asked, where it is, what it holds.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "base/check.h"
@@ -12,10 +14,12 @@
 #include "radix/prefix_cache.h"
 #include "scheduler/request.h"
 #include "scheduler/request_state.h"
+#include "scheduler/token_stream.h"
 
 namespace banyan::scheduler {
 
 class Tenant;
+struct Job;
 
 // What the queue keeps of a job that waits in it; nobody else writes it.
 struct QueuePlace {
@@ -25,40 +29,66 @@ struct QueuePlace {
   std::int32_t passes = 0;  // kept when it leaves and comes back
 };
 
-// Its address is stable from Submit until it is finished: batches point into it.
+// Followers in the order in which they are served.
+struct ServedFirst {
+  bool operator()(const Job* a, const Job* b) const;
+};
+
+// Its address is stable from Submit until it is finished: batches, queues and watches point to it.
 struct Job {
-  Request request;
+  Request request;              // but for its prompt, which is the beginning of `tokens`
+  std::vector<TokenId> tokens;  // the prompt, then what was sampled
+  std::int64_t prompt_tokens = 0;
   std::uint64_t arrival = 0;  // unique; later requests have larger ones
   Tick since{0};              // when it was submitted; its waiting counts from here
+  Tick due{0};                // the same, moved ahead by its priority (priority.h)
   Tenant* tenant = nullptr;
-  radix::Watch watch{this};  // on the tokens that may come from the cache, while it waits
-  QueuePlace place;
-  std::int64_t max_output = 0;  // request.max_tokens, cut to what context and pool leave
+  // request.max_tokens, cut to what context and pool leave, and which of them it is.
+  std::int64_t max_output = 0;
+  LengthLimit limit = LengthLimit::kNone;
   RequestState state = RequestState::kWaiting;
 
-  // From admission on. view.tokens() is the number of tokens whose KV is computed: at most
-  // prompt + output - 1, because nothing ever attends to the last token.
-  radix::View view;
-  std::int64_t pages = 0;  // that the view may grow to; reserved
-  std::int64_t cached_tokens = 0;
+  // kWaiting
+  QueuePlace place;
+  radix::Watch watch{this};  // on what may come from the cache
 
-  std::int64_t output_tokens = 0;  // sampled and accepted
-  TokenId last_token = -1;         // of them; the input of the next decode step
-  // Prompt and output, from admission on; empty unless sampling.penalizes().
-  std::vector<TokenId> context;
+  // kFollowing: until its producer has so many tokens.
+  Job* producer = nullptr;
+  std::int64_t follow_until = 0;
+
+  // While it runs. view.tokens() is the number of tokens whose KV is computed: never the last one
+  // of the answer's, because nothing attends to it.
+  radix::View view;
+  std::int64_t reserved_pages = 0;  // promised and not taken
+  std::set<Job*, ServedFirst> followers;
+  std::multiset<Tick> follower_dues;  // theirs: it has the priority of the most urgent one
+  bool in_batch = false;              // a step in flight names its pages
+
+  std::int64_t cached_tokens = 0;    // at its first admission
+  std::int64_t computed_tokens = 0;  // the most that its view had: what it computes below is again
+  std::int32_t preemptions = 0;
 
   // kEnding: how it will be finished.
   FinishReason end_reason = FinishReason::kNone;
   std::optional<std::int64_t> end_output_tokens;
 
-  bool in_batch = false;  // a step in flight names its pages
-
   std::optional<Tick> admitted;
   std::optional<Tick> first_token;
   Tick latest_token{0};
 
+  std::int64_t known_tokens() const { return static_cast<std::int64_t>(tokens.size()); }
+  std::int64_t output_tokens() const { return known_tokens() - prompt_tokens; }
+  // Of a prompt to be scored: up to here its scores were sent.
+  std::int64_t scored_tokens() const {
+    return request.score_prompt ? std::min(computed_tokens, prompt_tokens) : 0;
+  }
   bool prompt_only() const { return max_output == 0; }  // computed and kept, nothing is sampled
-  std::int64_t prompt_tokens() const { return static_cast<std::int64_t>(request.prompt.size()); }
+  bool is_running() const {
+    return state == RequestState::kPrefill || state == RequestState::kDecode ||
+           state == RequestState::kEnding;
+  }
+  // Known tokens whose KV is still to be computed; while it runs.
+  std::int64_t to_compute() const { return known_tokens() - view.tokens(); }
 
   void MoveTo(RequestState to) {
     CHECK(MayMove(state, to));
@@ -66,13 +96,9 @@ struct Job {
   }
 };
 
-// First come, first served. The order of admission and of prefills is this type and nothing else; a
-// job's place must not change while it is in a queue.
-struct AdmissionOrder {
-  bool operator()(const Job* a, const Job* b) const { return a->arrival < b->arrival; }
-};
-
-// Insert, remove and head in O(log n).
-using JobQueue = std::set<Job*, AdmissionOrder>;
+inline bool ServedFirst::operator()(const Job* a, const Job* b) const {
+  if (a->follow_until != b->follow_until) return a->follow_until < b->follow_until;
+  return a->arrival < b->arrival;
+}
 
 }  // namespace banyan::scheduler

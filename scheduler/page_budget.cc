@@ -1,63 +1,84 @@
 #include "scheduler/page_budget.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "scheduler/fit.h"
 
 namespace banyan::scheduler {
-namespace {
 
 using radix::PrefixCache;
 
-std::int64_t Untaken(const Job& job) {
-  return job.pages - static_cast<std::int64_t>(job.view.page_table().size());
+std::int64_t PageBudget::MaxCached(const Job& job) const {
+  if (options_.prefix_caching == PrefixCaching::kOff) return 0;
+  const bool scoring = job.request.score_prompt && job.scored_tokens() < job.prompt_tokens;
+  return scoring ? job.scored_tokens() : job.known_tokens() - 1;
 }
 
-}  // namespace
-
-bool PageBudget::Reserve(Job& job) {
-  const std::int32_t page_size = cache_.options().page_size;
-  job.pages = PagesFor(SlotsFor(job.prompt_tokens(), job.max_output), page_size);
-  const NamespaceId name_space =
+PageBudget::Offer PageBudget::Ask(const Job& job) {
+  Offer offer;
+  offer.name_space =
       cache_.OpenNamespace(NamespaceName(job.request.tenant, job.request.cache_salt));
-  // Pages hold no logits, so that a prompt to be scored is computed from its beginning.
-  std::int64_t max_cached = job.request.score_prompt ? 0 : job.prompt_tokens() - 1;
-  // Asked first and opened only when it fits: a view that is opened in vain would count as a use of
-  // what it matches.
-  PrefixCache::Preview preview = cache_.PreviewOpen(name_space, job.request.prompt, max_cached);
-  if (!Fits(job, preview)) {
+  offer.max_cached = MaxCached(job);
+  offer.preview = cache_.PreviewOpen(offer.name_space, job.tokens, offer.max_cached);
+  return offer;
+}
+
+bool PageBudget::Admit(Job& job, const Offer& offer, std::span<Job* const> running) {
+  std::int64_t headroom = 0;
+  if (!running.empty()) {
+    headroom = Headroom(job);
+    for (const Job* other : running) headroom += Headroom(*other);
+  }
+  const std::int64_t wanted = Pages(job.known_tokens());
+  const auto fits = [&](const PrefixCache::Preview& preview) {
+    return cache_.available_pages() - preview.pinned_pages >=
+           reserved_ + wanted - preview.leased_pages + headroom;
+  };
+  std::int64_t max_cached = offer.max_cached;
+  if (!fits(offer.preview)) {
     // A copy-on-write pins its source on top of the pages of the request, which may be the one page
     // too many. Whole pages alone never take more than the request needs.
-    if (preview.tokens % page_size == 0) return false;
-    max_cached = preview.tokens - preview.tokens % page_size;
-    preview = cache_.PreviewOpen(name_space, job.request.prompt, max_cached);
-    if (!Fits(job, preview)) return false;
+    const std::int64_t part = offer.preview.tokens % cache_.options().page_size;
+    if (part == 0) return false;
+    max_cached = offer.preview.tokens - part;
+    if (!fits(cache_.PreviewOpen(offer.name_space, job.tokens, max_cached))) return false;
   }
-  job.view = cache_.Open(name_space, job.request.prompt, max_cached);
-  job.cached_tokens = job.view.tokens();
-  CHECK(job.cached_tokens < job.prompt_tokens());
-  reserved_ += Untaken(job);
+  job.view = cache_.Open(offer.name_space, job.tokens, max_cached);
+  CHECK(job.view.tokens() < job.known_tokens());
+  job.reserved_pages = wanted - static_cast<std::int64_t>(job.view.page_table().size());
+  reserved_ += job.reserved_pages;
   CHECK(cache_.available_pages() >= reserved_);
   return true;
 }
 
-bool PageBudget::Fits(const Job& job, const PrefixCache::Preview& preview) const {
-  return cache_.available_pages() - preview.pinned_pages >=
-         reserved_ + job.pages - preview.leased_pages;
-}
-
-void PageBudget::Take(Job& job, std::int64_t slots) {
-  const std::int64_t wanted = PagesFor(slots, cache_.options().page_size);
-  CHECK(wanted <= job.pages);
-  const std::int64_t more = wanted - static_cast<std::int64_t>(job.view.page_table().size());
-  if (more <= 0) return;
+bool PageBudget::Take(Job& job, std::int64_t slots) {
+  const std::int64_t more = Pages(slots) - static_cast<std::int64_t>(job.view.page_table().size());
+  if (more <= 0) return true;
+  const std::int64_t promised = std::min(more, job.reserved_pages);
+  if (cache_.available_pages() - (reserved_ - promised) < more) return false;
   CHECK(cache_.Grow(job.view, static_cast<std::int32_t>(more)));
-  reserved_ -= more;
+  job.reserved_pages -= promised;
+  reserved_ -= promised;
+  return true;
 }
 
 void PageBudget::Release(Job& job, PrefixCache::Tail tail) {
-  reserved_ -= Untaken(job);
+  reserved_ -= job.reserved_pages;
+  job.reserved_pages = 0;
   CHECK(reserved_ >= 0);
   cache_.Close(job.view, tail);
+}
+
+std::int64_t PageBudget::Pages(std::int64_t slots) const {
+  return PagesFor(slots, cache_.options().page_size);
+}
+
+// Pages beyond those of its known tokens that the job's next tokens may need.
+std::int64_t PageBudget::Headroom(const Job& job) const {
+  const std::int64_t known = job.known_tokens();
+  const std::int64_t last = SlotsFor(job.prompt_tokens, job.max_output);
+  return Pages(std::max(known, std::min(known + options_.headroom_tokens, last))) - Pages(known);
 }
 
 }  // namespace banyan::scheduler

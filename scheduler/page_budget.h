@@ -1,31 +1,49 @@
-// Pages promised to admitted requests.
+// Which pages a request may take, and when.
 //
-// A request is promised, once, all the pages it can ever need, and takes them step by step. What is
-// promised and not taken stays in the tree as cache until then. Invariant:
+// Admission promises a request the pages of all the tokens that are known of it, which it takes
+// chunk by chunk; until then they serve as cache. The pages of tokens to come are not promised:
+// they are taken one by one while there are any. Invariant:
 //   cache.available_pages() >= reserved()
-// It holds because only Take makes pages unavailable that were not promised to somebody else, and a
-// promise is given only over pages that are available.
+// It holds because only Open and Take make pages unavailable, and neither touches what was promised
+// to somebody else.
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "radix/prefix_cache.h"
 #include "scheduler/job.h"
+#include "scheduler/scheduler.h"
 
 namespace banyan::scheduler {
 
 class PageBudget {
  public:
-  explicit PageBudget(radix::PrefixCache& cache) : cache_(cache) {}
+  PageBudget(const Options& options, radix::PrefixCache& cache)
+      : options_(options), cache_(cache) {}
 
-  // Opens the job's view over what is cached of its prompt (all but the last token at most, nothing
-  // when it is to be scored) and promises it the pages of all the slots it can need. False, and
-  // nothing changed, when they are not to be had now; never when the job is the only one and passes
-  // CheckFits.
-  bool Reserve(Job& job);
+  // How many leading tokens of a job may come from the cache: all known ones but the last; those
+  // whose scores were sent, while its prompt is being scored, because pages hold no logits.
+  std::int64_t MaxCached(const Job& job) const;
 
-  // Grows the view to hold `slots` slots, at most those reserved. It cannot fail.
-  void Take(Job& job, std::int64_t slots);
+  // What the cache would give the job now.
+  struct Offer {
+    NamespaceId name_space{};
+    std::int64_t max_cached = 0;
+    radix::PrefixCache::Preview preview;
+  };
+  Offer Ask(const Job& job);
+
+  // Opens the job's view over what was offered and promises it the pages of its known tokens.
+  // False, and nothing changed, when they are not to be had, or when that would leave less than the
+  // headroom of those that run (`running`, without the job) and of itself. Never when nothing runs
+  // and the job passes CheckFits.
+  bool Admit(Job& job, const Offer& offer, std::span<Job* const> running);
+
+  // Grows the view to hold `slots` slots: from what was promised, else from what nobody was
+  // promised. False, and nothing changed, when that is not enough; never within the known tokens
+  // that were promised.
+  bool Take(Job& job, std::int64_t slots);
 
   // Gives up the job's pages and what it was promised.
   void Release(Job& job, radix::PrefixCache::Tail tail);
@@ -33,8 +51,10 @@ class PageBudget {
   std::int64_t reserved() const { return reserved_; }  // promised and not taken
 
  private:
-  bool Fits(const Job& job, const radix::PrefixCache::Preview& preview) const;
+  std::int64_t Pages(std::int64_t slots) const;
+  std::int64_t Headroom(const Job& job) const;
 
+  const Options options_;
   radix::PrefixCache& cache_;
   std::int64_t reserved_ = 0;
 };

@@ -4,27 +4,25 @@
 #include <memory>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "base/check.h"
-#include "scheduler/batch_builder.h"
 #include "scheduler/fit.h"
-#include "scheduler/job.h"
-#include "scheduler/page_budget.h"
+#include "scheduler/impl.h"
+#include "scheduler/priority.h"
 
 namespace banyan::scheduler {
 namespace {
 
-using Tail = radix::PrefixCache::Tail;
-
 // Requests are stamped by other threads, so that `to` may be a little before `from`.
 Tick Since(Tick from, Tick to) { return std::max(Tick(0), to - from); }
 
-Usage UsageOf(const Job& job, Tick now) {
+Usage UsageOf(const Job& job, FinishReason reason, Tick now) {
   Usage usage;
-  usage.prompt_tokens = job.prompt_tokens();
+  usage.prompt_tokens = job.prompt_tokens;
   usage.cached_tokens = job.cached_tokens;
-  usage.output_tokens = std::clamp<std::int64_t>(job.end_output_tokens.value_or(job.output_tokens),
-                                                 0, job.output_tokens);
+  usage.output_tokens = std::clamp<std::int64_t>(
+      job.end_output_tokens.value_or(job.output_tokens()), 0, job.output_tokens());
+  if (reason == FinishReason::kLength) usage.limit = job.limit;
+  usage.preemptions = job.preemptions;
   usage.queued = Since(job.request.submitted, job.admitted.value_or(now));
   if (job.admitted) usage.prefill = Since(*job.admitted, job.first_token.value_or(now));
   if (job.first_token) usage.decode = Since(*job.first_token, now);
@@ -33,106 +31,78 @@ Usage UsageOf(const Job& job, Tick now) {
 
 }  // namespace
 
-class Scheduler::Impl {
- public:
-  Impl(const Options& options, radix::PrefixCache& cache, Observer* observer);
-  ~Impl();
-
-  void Submit(Request request, Tick now);
-  void Cancel(const Cancellation& cancellation, Tick now);
-  const Batch& Next(Tick now);
-  void Complete(const StepResult& result, Tick now);
-
-  bool idle() const { return jobs_.empty(); }
-  std::size_t TakeLeft() { return std::exchange(left_, 0); }
-  Stats stats() const;
-  std::optional<RequestStatus> Inspect(RequestId request, Tick) const {
-    const auto found = jobs_.find(request);
-    if (found == jobs_.end()) return std::nullopt;
-    const Job& job = *found->second;
-    return RequestStatus{.state = job.state,
-                         .aged_priority = job.request.priority,
-                         .passes = 0,
-                         .tokens = job.view.tokens(),
-                         .producer = std::nullopt};
-  }
-  absl::Status CheckInvariants() const { return absl::OkStatus(); }
-
- private:
-  // The head of the queue, admitted; null when nobody can be admitted now.
-  Job* AdmitHead(Tick now);
-  void CompleteJob(Job& job, const Sequence& sequence, const SequenceResult& result, Tick now);
-  // False when the stream was full: then the job is finished.
-  bool SendScores(Job& job, const SequenceResult& result, Tick now);
-  void AcceptToken(Job& job, const SequenceResult& result, Tick now);
-  // Gives up what the job holds, tells the observer and the stream, and deletes it.
-  void Finish(Job& job, FinishReason reason, Tail tail, Tick now);
-
-  const Options options_;
-  radix::PrefixCache& cache_;
-  Observer* const observer_;
-  PageBudget pages_;
-  BatchBuilder batch_;
-
-  absl::flat_hash_map<RequestId, std::unique_ptr<Job>> jobs_;  // each is in one of the two queues
-  JobQueue waiting_;
-  JobQueue running_;
-
-  // The head did not fit, and nothing that could help has happened since: no running request ended
-  // or finished its prefill. Spares a match of its prompt in every step.
-  bool head_must_wait_ = false;
-  bool in_flight_ = false;
-  std::uint64_t arrivals_ = 0;
-  std::uint64_t step_ = 0;
-  std::size_t left_ = 0;
-  std::int64_t computed_prompt_tokens_ = 0;
-  std::int64_t steps_ = 0;
-  std::int64_t failed_steps_ = 0;
-  Tick latest_{0};  // the time last told
-};
-
 Scheduler::Impl::Impl(const Options& options, radix::PrefixCache& cache, Observer* observer)
     : options_(options),
       cache_(cache),
       observer_(observer),
-      pages_(cache),
-      batch_(options.max_batch_tokens, cache, pages_) {
+      pages_(options, cache),
+      batch_(options.max_batch_tokens, cache),
+      tenants_(options.quantum),
+      queue_(options, tenants_) {
   CHECK(options.max_running >= 1);
   CHECK(options.max_batch_tokens > options.max_running);
   CHECK(options.context_length >= 1);
+  CHECK(options.max_passes >= 0 && options.headroom_tokens >= 1);
+  CHECK(options.ageing > Tick(0) && options.ageing <= kMaxAgeing);
 }
 
 Scheduler::Impl::~Impl() {
-  for (JobQueue* queue : {&running_, &waiting_}) {
-    while (!queue->empty()) {
-      Job& job = **queue->begin();
-      job.in_batch = false;  // a step that is still in flight will never be looked at
-      const bool cancelled = job.state == RequestState::kEnding;
-      Finish(job, cancelled ? job.end_reason : FinishReason::kShutdown, Tail::kAdopt, latest_);
-    }
+  std::vector<Job*> left;
+  for (const auto& [id, job] : jobs_) left.push_back(job.get());
+  std::sort(left.begin(), left.end(), [](Job* a, Job* b) { return a->arrival < b->arrival; });
+  for (Job* job : left) {
+    job->in_batch = false;  // a step that is still in flight will never be looked at
+    const bool cancelled = job->state == RequestState::kEnding;
+    Finish(*job, cancelled ? job->end_reason : FinishReason::kShutdown, Tail::kAdopt, latest_);
   }
 }
 
 void Scheduler::Impl::Submit(Request request, Tick now) {
   CHECK(!request.prompt.empty() && request.max_tokens >= 0 && request.min_tokens >= 0 &&
         request.stream != nullptr);
+  CHECK(0 <= request.priority && request.priority <= kMaxPriority);
   std::sort(request.end_tokens.begin(), request.end_tokens.end());
   latest_ = now;
   auto owned = std::make_unique<Job>();
   Job& job = *owned;
+  job.tokens = std::exchange(request.prompt, {});
   job.request = std::move(request);
+  job.prompt_tokens = job.known_tokens();
   job.arrival = arrivals_++;
+  job.since = now;
+  job.due = DueTime(job.request.priority, now, options_.ageing);
+  job.tenant = tenants_.Join(job.request.tenant);
   CHECK(jobs_.emplace(job.request.id, std::move(owned)).second);
-  waiting_.insert(&job);
 
   // A max_tokens over the context only makes the answer end there; asking for it is refused, if at
   // all, before the request comes here.
-  if (!CheckFits(options_, cache_.options(), job.prompt_tokens(), -1).ok()) {
+  if (!CheckFits(options_, cache_.options(), job.prompt_tokens, -1).ok()) {
     Finish(job, FinishReason::kRefused, Tail::kDiscard, now);
     return;
   }
-  job.max_output =
-      MaxOutput(options_, cache_.options(), job.prompt_tokens(), job.request.max_tokens);
+  const OutputBound bound =
+      MaxOutput(options_, cache_.options(), job.prompt_tokens, job.request.max_tokens);
+  job.max_output = bound.tokens;
+  job.limit = bound.limit;
+  Wait(job, now);
+}
+
+void Scheduler::Impl::Wait(Job& job, Tick now) {
+  CHECK(job.state == RequestState::kWaiting);
+  if (const std::int64_t limit = pages_.MaxCached(job); limit > 0) {
+    const NamespaceId name_space =
+        cache_.OpenNamespace(NamespaceName(job.request.tenant, job.request.cache_salt));
+    cache_.StartWatch(job.watch, name_space,
+                      std::span(job.tokens).first(static_cast<std::size_t>(limit)));
+  }
+  queue_.Push(job, now);
+}
+
+void Scheduler::Impl::Release(const std::vector<Job*>& followers, Tick now) {
+  for (Job* follower : followers) {
+    follower->MoveTo(RequestState::kWaiting);
+    Wait(*follower, now);
+  }
 }
 
 void Scheduler::Impl::Cancel(const Cancellation& cancellation, Tick now) {
@@ -150,164 +120,32 @@ void Scheduler::Impl::Cancel(const Cancellation& cancellation, Tick now) {
   if (job.in_batch) {
     job.end_reason = reason;
     job.MoveTo(RequestState::kEnding);
+    // What the step in flight computes of its prompt is published; no more will come.
+    Release(rendezvous_.TakeAll(job), now);
     return;
   }
   Finish(job, reason, Tail::kAdopt, now);
 }
 
-const Batch& Scheduler::Impl::Next(Tick now) {
-  CHECK(!in_flight_);
-  latest_ = now;
-  cache_.SetTime(now);
-  batch_.Begin(step_ + 1);
-  for (Job* job : running_) {
-    if (job->state == RequestState::kDecode) batch_.Add(*job);
-  }
-  for (Job* job : running_) {
-    if (batch_.tokens_left() == 0) break;
-    if (job->state == RequestState::kPrefill) batch_.Add(*job);
-  }
-  // Only what runs in this very step is admitted: the later a prompt is matched, the more of it
-  // others have published.
-  while (batch_.tokens_left() > 0) {
-    Job* job = AdmitHead(now);
-    if (job == nullptr) break;
-    batch_.Add(*job);
-  }
-  in_flight_ = !batch_.batch().empty();
-  if (in_flight_) ++step_;
-  return batch_.batch();
-}
-
-Job* Scheduler::Impl::AdmitHead(Tick now) {
-  while (!waiting_.empty()) {
-    if (running_.size() >= static_cast<std::size_t>(options_.max_running)) return nullptr;
-    if (head_must_wait_ && !running_.empty()) return nullptr;
-    Job& job = **waiting_.begin();
-    head_must_wait_ = !pages_.Reserve(job);
-    if (head_must_wait_) return nullptr;
-
-    job.MoveTo(RequestState::kPrefill);
-    waiting_.erase(&job);
-    ++left_;
-    running_.insert(&job);
-    job.admitted = now;
-    if (job.request.sampling.penalizes()) job.context = job.request.prompt;
-    if (observer_ != nullptr) {
-      observer_->OnAdmitted(job.request, {.prompt_tokens = job.prompt_tokens(),
-                                          .cached_tokens = job.cached_tokens,
-                                          .queued = Since(job.request.submitted, now)});
-    }
-    StreamEvent event;
-    event.kind = StreamEvent::Kind::kAdmitted;
-    event.cached_tokens = job.cached_tokens;
-    if (job.request.stream->Push(std::move(event))) return &job;
-    Finish(job, FinishReason::kSlowReader, Tail::kDiscard, now);
-  }
-  return nullptr;
-}
-
-void Scheduler::Impl::Complete(const StepResult& result, Tick now) {
-  CHECK(in_flight_ && result.step == step_);
-  const Batch& batch = batch_.batch();
-  CHECK(result.failed || result.sequences.size() == batch.sequences.size());
-  latest_ = now;
-  cache_.SetTime(now);
-  in_flight_ = false;
-  ++steps_;
-  if (result.failed) ++failed_steps_;
-
-  for (std::size_t i = 0; i < batch.sequences.size(); ++i) {
-    Job& job = *batch_.jobs()[i];
-    job.in_batch = false;
-    if (!result.failed) {
-      CompleteJob(job, batch.sequences[i], result.sequences[i], now);
-      continue;
-    }
-    // Nobody knows what the step wrote. What was published before it stays.
-    const bool cancelled = job.state == RequestState::kEnding;
-    Finish(job, cancelled ? job.end_reason : FinishReason::kFailed, Tail::kDiscard, now);
-  }
-  batch_.Begin(step_);  // its spans named jobs that may be gone
-}
-
-void Scheduler::Impl::CompleteJob(Job& job, const Sequence& sequence, const SequenceResult& result,
-                                  Tick now) {
-  if (cache_.PendingCopy(job.view)) cache_.CopyDone(job.view);
-  if (sequence.first_position < job.prompt_tokens()) {
-    computed_prompt_tokens_ += static_cast<std::int64_t>(sequence.tokens.size());
-  }
-  cache_.Append(job.view, sequence.tokens);
-  if (job.state == RequestState::kEnding) {
-    Finish(job, job.end_reason, Tail::kAdopt, now);
-    return;
-  }
-  CHECK(result.scores.size() == sequence.scored.size());
-  if (!result.scores.empty() && !SendScores(job, result, now)) return;
-  if (sequence.logits != Logits::kNone) {
-    AcceptToken(job, result, now);
-  } else if (job.prompt_only() && job.view.tokens() == job.prompt_tokens()) {
-    Finish(job, FinishReason::kLength, Tail::kAdopt, now);
-  }
-}
-
-bool Scheduler::Impl::SendScores(Job& job, const SequenceResult& result, Tick now) {
-  StreamEvent event;
-  event.kind = StreamEvent::Kind::kPromptScores;
-  event.scores = result.scores;
-  if (job.request.stream->Push(std::move(event))) return true;
-  Finish(job, FinishReason::kSlowReader, Tail::kAdopt, now);
-  return false;
-}
-
-void Scheduler::Impl::AcceptToken(Job& job, const SequenceResult& result, Tick now) {
-  CHECK(result.token >= 0);
-  ++job.output_tokens;
-  job.last_token = result.token;
-  if (job.request.sampling.penalizes()) job.context.push_back(result.token);
-  if (job.state == RequestState::kPrefill) {
-    job.MoveTo(RequestState::kDecode);
-    job.first_token = now;
-    head_must_wait_ = false;  // the whole prompt is published, the head may share it
-    if (observer_ != nullptr) {
-      observer_->OnFirstToken(job.request, Since(job.request.submitted, now));
-    }
-  } else if (observer_ != nullptr) {
-    observer_->OnToken(job.request, Since(job.latest_token, now));
-  }
-  job.latest_token = now;
-
-  const std::vector<TokenId>& ends = job.request.end_tokens;
-  if (std::binary_search(ends.begin(), ends.end(), result.token)) {
-    Finish(job, FinishReason::kStop, Tail::kAdopt, now);
-    return;
-  }
-  StreamEvent event;
-  event.kind = StreamEvent::Kind::kToken;
-  event.token = result.token;
-  event.log_probability = result.log_probability;
-  event.top = result.top;
-  if (!job.request.stream->Push(std::move(event))) {
-    Finish(job, FinishReason::kSlowReader, Tail::kAdopt, now);
-  } else if (job.output_tokens == job.max_output) {
-    Finish(job, FinishReason::kLength, Tail::kAdopt, now);
-  }
-}
-
 void Scheduler::Impl::Finish(Job& job, FinishReason reason, Tail tail, Tick now) {
   CHECK(!job.in_batch);
-  if (job.state == RequestState::kWaiting) {
-    if (*waiting_.begin() == &job) head_must_wait_ = false;  // there is another head now
-    waiting_.erase(&job);
-    ++left_;
-  } else {
+  std::vector<Job*> followers;
+  if (job.state == RequestState::kFollowing) {
+    rendezvous_.Leave(job);
+  } else if (job.is_running()) {
+    followers = rendezvous_.TakeAll(job);
     pages_.Release(job, tail);
-    running_.erase(&job);
-    head_must_wait_ = false;
+    running_.erase(std::find(running_.begin(), running_.end(), &job));
+  } else if (job.place.is_in) {
+    queue_.Remove(job);
   }
+  cache_.StopWatch(job.watch);
+  tenants_.Leave(job.tenant);
+  if (!job.admitted) ++left_;
   job.MoveTo(RequestState::kFinished);
   const auto node = jobs_.extract(job.request.id);  // alive until the end of this function
-  const Usage usage = UsageOf(job, now);
+  Release(followers, now);
+  const Usage usage = UsageOf(job, reason, now);
   // The stream last: who has read the end finds everything else told.
   if (observer_ != nullptr) {
     observer_->OnFinished(job.request, reason, usage, Since(job.request.submitted, now));
@@ -315,15 +153,31 @@ void Scheduler::Impl::Finish(Job& job, FinishReason reason, Tail tail, Tick now)
   job.request.stream->Finish(reason, usage);
 }
 
+std::int32_t Scheduler::Impl::Priority(const Job& job, Tick now) const {
+  return AgedPriority(Rendezvous::Due(job), now, options_.ageing);
+}
+
 Stats Scheduler::Impl::stats() const {
-  Stats stats;
-  stats.waiting = static_cast<std::int64_t>(waiting_.size());
+  Stats stats = counters_;
   stats.running = static_cast<std::int64_t>(running_.size());
+  stats.waiting = static_cast<std::int64_t>(jobs_.size()) - stats.running;
+  stats.following = rendezvous_.following();
   stats.reserved_pages = pages_.reserved();
-  stats.computed_prompt_tokens = computed_prompt_tokens_;
-  stats.steps = steps_;
-  stats.failed_steps = failed_steps_;
+  stats.passes = queue_.passes();
   return stats;
+}
+
+std::optional<RequestStatus> Scheduler::Impl::Inspect(RequestId request, Tick now) const {
+  const auto found = jobs_.find(request);
+  if (found == jobs_.end()) return std::nullopt;
+  const Job& job = *found->second;
+  RequestStatus status;
+  status.state = job.state;
+  status.aged_priority = Priority(job, now);
+  status.passes = job.place.passes;
+  status.tokens = job.view.tokens();
+  if (job.producer != nullptr) status.producer = job.producer->request.id;
+  return status;
 }
 
 Scheduler::Scheduler(const Options& options, radix::PrefixCache& cache, Observer* observer)

@@ -44,6 +44,8 @@ namespace banyan::scheduler {
 // kOff: every prompt is computed from its beginning, to compare with and to look for faults.
 enum class PrefixCaching : std::uint8_t { kOn, kOff };
 
+inline constexpr Tick kMaxAgeing = std::chrono::hours(24 * 365);
+
 struct Options {
   std::int32_t max_batch_tokens = 256;  // > max_running
   std::int32_t max_running = 64;        // >= 1
@@ -53,7 +55,7 @@ struct Options {
   // How often the request that waits longest (in its tenant, at its priority) may be passed over by
   // younger ones of which more is cached; >= 0.
   std::int32_t max_passes = 16;
-  // So much waiting raises a request's priority by one, up to kMaxPriority; > 0.
+  // So much waiting raises a request's priority by one, up to kMaxPriority; > 0, <= kMaxAgeing.
   Tick ageing = std::chrono::seconds(10);
   // Deficit round robin: the tokens that a tenant gets per turn; >= 1.
   std::int32_t quantum = 1024;

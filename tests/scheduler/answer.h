@@ -23,7 +23,9 @@ struct Ask {
   std::vector<TokenBias> logit_bias;
   std::int32_t top_logprobs = 0;
   bool score_prompt = false;
+  std::string tenant;
   std::string cache_salt;
+  std::int32_t priority = 0;
   SamplingParams sampling;
   std::size_t stream_capacity = 10'000;
   std::optional<Tick> submitted;  // now, when not given

@@ -182,11 +182,11 @@ TEST(Ending, ByAFailedStepWithACopyOnWrite) {
 TEST(Ending, AFailedStepSparesThoseThatWereNotInIt) {
   Engine engine({.page_size = 4, .max_batch_tokens = 6, .max_running = 4});
   const RequestId in = engine.Submit(Prompt(1, 12), 4);
-  const RequestId out = engine.Submit(Prompt(2, 3), 4);
+  const RequestId out = engine.Submit(Prompt(2, 13), 4);  // it finds no room in that step
   engine.FailStep();
   EXPECT_EQ(engine[in].reason, FinishReason::kFailed);
   engine.Run();
-  EXPECT_EQ(engine[out].tokens, Expected(Prompt(2, 3), 4).tokens);
+  EXPECT_EQ(engine[out].tokens, Expected(Prompt(2, 13), 4).tokens);
 }
 
 TEST(Ending, ACancelBeforeTheFailureCounts) {

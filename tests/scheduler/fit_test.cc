@@ -67,28 +67,35 @@ TEST(CheckFits, SaysWhichNumbersDoNotFit) {
 }
 
 TEST(MaxOutput, IsWhatWasAskedWhereThatFits) {
-  EXPECT_EQ(MaxOutput(kContext100, kPool256, 60, 1), 1);
-  EXPECT_EQ(MaxOutput(kContext100, kPool256, 60, 39), 39);
-  EXPECT_EQ(MaxOutput(kContext100, kPool256, 60, 40), 40);
+  EXPECT_EQ(MaxOutput(kContext100, kPool256, 60, 1).tokens, 1);
+  EXPECT_EQ(MaxOutput(kContext100, kPool256, 60, 39).tokens, 39);
+  EXPECT_EQ(MaxOutput(kContext100, kPool256, 60, 40).tokens, 40);
 }
 
 TEST(MaxOutput, EndsWithTheContext) {
-  EXPECT_EQ(MaxOutput(kContext100, kPool256, 60, 41), 40);
-  EXPECT_EQ(MaxOutput(kContext100, kPool256, 60, kHuge), 40);
-  EXPECT_EQ(MaxOutput(kContext100, kPool256, 99, kHuge), 1);
+  EXPECT_EQ(MaxOutput(kContext100, kPool256, 60, 41).tokens, 40);
+  EXPECT_EQ(MaxOutput(kContext100, kPool256, 60, kHuge).tokens, 40);
+  EXPECT_EQ(MaxOutput(kContext100, kPool256, 99, kHuge).tokens, 1);
 }
 
 // The last token needs no slot: a pool of 40 slots takes a prompt of 30 and 11 tokens of answer.
 TEST(MaxOutput, EndsWithThePool) {
-  EXPECT_EQ(MaxOutput(kContext1000, kPool40, 30, 10), 10);
-  EXPECT_EQ(MaxOutput(kContext1000, kPool40, 30, 11), 11);
-  EXPECT_EQ(MaxOutput(kContext1000, kPool40, 30, 12), 11);
-  EXPECT_EQ(MaxOutput(kContext1000, kPool40, 39, kHuge), 2);
+  EXPECT_EQ(MaxOutput(kContext1000, kPool40, 30, 10).tokens, 10);
+  EXPECT_EQ(MaxOutput(kContext1000, kPool40, 30, 11).tokens, 11);
+  EXPECT_EQ(MaxOutput(kContext1000, kPool40, 30, 12).tokens, 11);
+  EXPECT_EQ(MaxOutput(kContext1000, kPool40, 39, kHuge).tokens, 2);
+}
+
+TEST(MaxOutput, SaysWhatTheAnswerWouldRunInto) {
+  EXPECT_EQ(MaxOutput(kContext100, kPool256, 60, 40).limit, LengthLimit::kMaxTokens);
+  EXPECT_EQ(MaxOutput(kContext100, kPool256, 60, 41).limit, LengthLimit::kContext);
+  EXPECT_EQ(MaxOutput(kContext1000, kPool40, 30, 11).limit, LengthLimit::kMaxTokens);
+  EXPECT_EQ(MaxOutput(kContext1000, kPool40, 30, 12).limit, LengthLimit::kPool);
 }
 
 TEST(MaxOutput, MayBeNothing) {
-  EXPECT_EQ(MaxOutput(kContext100, kPool256, 99, 0), 0);
-  EXPECT_EQ(MaxOutput(kContext1000, kPool40, 39, 0), 0);
+  EXPECT_EQ(MaxOutput(kContext100, kPool256, 99, 0).tokens, 0);
+  EXPECT_EQ(MaxOutput(kContext1000, kPool40, 39, 0).tokens, 0);
 }
 
 TEST(SlotsFor, TheLastTokenNeedsNone) {

@@ -15,7 +15,12 @@ Engine::Engine(const EngineOptions& options)
       model_(options.page_size, options.pages) {
   const Options scheduler{.max_batch_tokens = options.max_batch_tokens,
                           .max_running = options.max_running,
-                          .context_length = options.context_length};
+                          .context_length = options.context_length,
+                          .prefix_caching = options.prefix_caching,
+                          .max_passes = options.max_passes,
+                          .ageing = options.ageing,
+                          .quantum = options.quantum,
+                          .headroom_tokens = options.headroom_tokens};
   scheduler_ = std::make_unique<Scheduler>(scheduler, cache_, this);
 }
 
@@ -28,7 +33,9 @@ RequestId Engine::Submit(Ask ask) {
   answer.stream = std::make_shared<TokenStream>(ask.stream_capacity, [] {});
   Request request;
   request.id = id;
+  request.tenant = std::move(ask.tenant);
   request.cache_salt = std::move(ask.cache_salt);
+  request.priority = ask.priority;
   request.prompt = std::move(ask.prompt);
   request.max_tokens = ask.max_tokens;
   request.min_tokens = ask.min_tokens;
@@ -168,9 +175,13 @@ void Engine::CheckSequence(const Sequence& s) const {
   EXPECT_TRUE(std::equal(s.tokens.begin(), s.tokens.end(), path.begin() + s.first_position));
   EXPECT_EQ(s.top_logprobs, ask.top_logprobs);
 
+  // Scores that were sent are not asked for again when their tokens are.
+  const bool wants_scores =
+      ask.score_prompt &&
+      s.first_position >= static_cast<std::int64_t>(answer.prompt_scores.size());
   std::vector<TokenId> scored;
   for (std::size_t i = static_cast<std::size_t>(s.first_position) + 1; i <= end; ++i) {
-    if (ask.score_prompt && i < ask.prompt.size()) scored.push_back(path[i]);
+    if (wants_scores && i < ask.prompt.size()) scored.push_back(path[i]);
   }
   EXPECT_THAT(s.scored, testing::ElementsAreArray(scored));
 
@@ -193,7 +204,8 @@ void Engine::CheckSequence(const Sequence& s) const {
 void Engine::CheckInvariants() const {
   const absl::Status status = cache_.CheckInvariants();
   ASSERT_TRUE(status.ok()) << status.ToString();
-  ASSERT_GE(cache_.available_pages(), scheduler_->stats().reserved_pages);
+  const absl::Status accounts = scheduler_->CheckInvariants();
+  ASSERT_TRUE(accounts.ok()) << accounts.ToString();
 }
 
 std::int64_t Engine::Cached(const std::vector<TokenId>& path, const std::string& cache_salt) {

@@ -24,6 +24,11 @@ struct EngineOptions {
   std::int32_t max_batch_tokens = 16;
   std::int32_t max_running = 4;
   std::int64_t context_length = 10'000;
+  PrefixCaching prefix_caching = PrefixCaching::kOn;
+  std::int32_t max_passes = 16;
+  Tick ageing = std::chrono::seconds(10);
+  std::int32_t quantum = 1024;
+  std::int32_t headroom_tokens = 64;
 };
 
 class Engine : public Observer {
