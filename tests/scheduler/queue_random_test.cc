@@ -170,13 +170,9 @@ class Pair {
   }
 
   void Compare() {
+    CompareTenants();
     ASSERT_EQ(room_.Next(), reference_.Next(room_.now()));
-    for (const std::vector<Job*>* jobs : {&waiting_, &running_}) {
-      for (const Job* job : *jobs) {
-        ASSERT_EQ(job->tenant->deficit(), reference_.deficit(job->tenant->name()));
-        ASSERT_EQ(job->place.passes, reference_.passes(job));
-      }
-    }
+    CompareTenants();
     ASSERT_EQ(room_.queue().size(), waiting_.size());
     room_.CheckInvariants();
   }
@@ -185,6 +181,15 @@ class Pair {
   std::int64_t passes() { return room_.queue().passes(); }
 
  private:
+  void CompareTenants() {
+    for (const std::vector<Job*>* jobs : {&waiting_, &running_}) {
+      for (const Job* job : *jobs) {
+        ASSERT_EQ(job->tenant->deficit(), reference_.deficit(job->tenant->name()));
+        ASSERT_EQ(job->place.passes, reference_.passes(job));
+      }
+    }
+  }
+
   int Below(int bound) { return static_cast<int>(random_() % static_cast<unsigned>(bound)); }
   Job* Pick(const std::vector<Job*>& jobs) {
     return jobs[static_cast<std::size_t>(Below(static_cast<int>(jobs.size())))];

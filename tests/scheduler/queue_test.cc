@@ -217,6 +217,21 @@ TEST(AgeingTest, AnIntervalThatNeverEndsPromotesNobody) {
   }
 }
 
+TEST(AgeingTest, NoIntervalOverflows) {
+  Options options = QueueOptions();
+  options.ageing = Tick::max() / 2 - Tick(1'000);  // three of them are more than time has
+  WaitingRoom room(options);
+  Job& old = room.Come({.tenant = "a"});
+  room.Advance(2 * options.ageing);
+  Job& urgent = room.Come({.priority = 3});
+  EXPECT_EQ(room.Next(), &urgent);
+  EXPECT_EQ(old.place.priority, 2);
+  EXPECT_EQ(Queue::AgedPriority(old, Tick::max(), Tick(1)), kMaxPriority);
+  old.since = Tick::min();
+  EXPECT_EQ(Queue::AgedPriority(old, Tick::max(), Tick(1)), kMaxPriority);
+  old.since = Tick(1'000);
+}
+
 class PassesTest : public testing::TestWithParam<std::int32_t> {};
 
 TEST_P(PassesTest, TheOldestIsPassedOverSoOftenAndThenIsNext) {
