@@ -68,9 +68,12 @@ class ReferenceQueue {
   }
 
  private:
+  Tick Submitted(const Job* job) const {
+    return job->due + job->request.priority * options_.ageing;
+  }
   int Aged(const Job* job, Tick now) const {
     std::int64_t priority = job->request.priority;
-    for (Tick at = job->since + options_.ageing; at <= now; at += options_.ageing) ++priority;
+    for (Tick at = Submitted(job) + options_.ageing; at <= now; at += options_.ageing) ++priority;
     return static_cast<int>(std::min<std::int64_t>(priority, kMaxPriority));
   }
 
@@ -97,7 +100,7 @@ class ReferenceQueue {
     std::vector<std::pair<std::pair<Tick, std::uint64_t>, const Job*>> due;
     for (const auto& [job, priority] : waiting_) {
       if (priority == kMaxPriority) continue;
-      const Tick at = job->since + (priority + 1 - job->request.priority) * options_.ageing;
+      const Tick at = Submitted(job) + (priority + 1 - job->request.priority) * options_.ageing;
       if (at <= now) due.push_back({{at, job->arrival}, job});
     }
     std::sort(due.begin(), due.end());
