@@ -13,8 +13,9 @@ inline constexpr PageId kNoPage = -1;
 // One per submitted request, never reused while the process runs.
 enum class RequestId : std::uint64_t {};
 
-// A root of the tree: requests of different namespaces never share pages.
-enum class NamespaceId : std::uint32_t {};
+// A root of the tree: requests of different namespaces never share pages. Never given again once
+// its namespace was forgotten.
+enum class NamespaceId : std::uint64_t {};
 
 // Copy-on-write: the KV of the first `slots` tokens of page `from` goes to page `to`.
 struct PageCopy {

@@ -17,12 +17,13 @@ Audit::Audit(const Tree& tree)
     : tree_(tree),
       nodes_(tree.branches_.nodes()),
       pages_(static_cast<std::size_t>(tree.pool_.size())),
-      lease_ends_(nodes_.end(), 0) {}
+      lease_ends_(nodes_.end(), 0),
+      known_roots_(nodes_.end(), false) {}
 
 absl::Status Audit::Run() {
   // Stops at the first thing that is wrong.
-  (void)(WalkBranches() && CheckViews() && CheckCopies() && CheckPins() && CheckCopySources() &&
-         CheckPages() && CheckWatches() && CheckCounters());
+  (void)(CheckNamespaces() && WalkBranches() && CheckViews() && CheckCopies() && CheckPins() &&
+         CheckCopySources() && CheckPages() && CheckWatches() && CheckCounters());
   return status_;
 }
 
@@ -33,19 +34,49 @@ bool Audit::Require(bool condition, std::string_view what, std::int64_t where) {
   return false;
 }
 
-bool Audit::WalkBranches() {
-  std::vector<bool> is_current_root(nodes_.end(), false);
-  for (const NodeIndex root : tree_.roots_) {
-    if (!Require(root < nodes_.end() && nodes_[root].live && !is_current_root[root],
-                 "a namespace without a root of its own", root)) {
+bool Audit::CheckNamespaces() {
+  const Namespaces& namespaces = tree_.namespaces_;
+  std::size_t empty = 0;
+  for (const auto& [name, place] : namespaces.by_name_) {
+    const Namespaces::Entry& entry = namespaces.entries_[place];
+    const NodeIndex root = entry.root;
+    if (!Require(root < nodes_.end() && nodes_[root].live && nodes_[root].is_root() &&
+                     !known_roots_[root],
+                 "a namespace without a root of its own", root) ||
+        !Require(name.data() == entry.name.data() && name.size() == entry.name.size() &&
+                     namespaces.by_root_.contains(root) && namespaces.by_root_.at(root) == place,
+                 "a namespace that is not found again", root) ||
+        !Require(entry.is_empty == tree_.IsEmptyRoot(root),
+                 "a namespace wrongly among the empty ones, or not", root)) {
       return false;
     }
-    is_current_root[root] = true;
+    known_roots_[root] = true;
+    if (entry.is_empty) ++empty;
   }
+  Namespaces::Place before = Namespaces::kNoPlace;
+  for (auto at = namespaces.oldest_; at != Namespaces::kNoPlace;
+       at = namespaces.entries_[at].newer) {
+    const Namespaces::Entry& entry = namespaces.entries_[at];
+    if (!Require(entry.is_empty && entry.older == before && empty-- > 0,
+                 "a wrong list of empty namespaces", at)) {
+      return false;
+    }
+    before = at;
+  }
+  const auto known = static_cast<std::int64_t>(namespaces.by_name_.size());
+  return Require(empty == 0 && namespaces.newest_ == before, "empty namespaces that are not listed",
+                 static_cast<std::int64_t>(empty)) &&
+         Require(
+             namespaces.by_root_.size() == namespaces.by_name_.size() &&
+                 namespaces.free_.size() + namespaces.by_name_.size() == namespaces.entries_.size(),
+             "namespaces that do not add up", known);
+}
+
+bool Audit::WalkBranches() {
   for (NodeIndex index = 0; index < nodes_.end(); ++index) {
     const Node& node = nodes_[index];
     if (!node.live || !node.is_root()) continue;
-    if (!Require(is_current_root[index] != node.detached, "a root nobody knows", index) ||
+    if (!Require(known_roots_[index] != node.detached, "a root nobody knows", index) ||
         !Require(!node.held && node.edge.page_count() == 0, "a root with pages", index)) {
       return false;
     }
@@ -174,8 +205,7 @@ bool Audit::CheckLease(const View& view) {
     root = at;
   }
   return Require(left == 0, "a lease longer than its path", ref.index) &&
-         Require(nodes_[root].detached ||
-                     tree_.roots_[static_cast<std::size_t>(view.name_space_)] == root,
+         Require(nodes_[root].detached || tree_.Root(view.name_space_) == root,
                  "a lease in another namespace", ref.index);
 }
 

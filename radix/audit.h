@@ -32,6 +32,7 @@ class Audit {
   bool Require(bool condition, std::string_view what, std::int64_t where);
 
   // Each returns false once something is wrong. In the order in which they build on one another.
+  bool CheckNamespaces();
   bool WalkBranches();
   bool CheckNode(NodeIndex index);
   bool CheckChildren(NodeIndex index);
@@ -53,6 +54,7 @@ class Audit {
   absl::Status status_;
   std::vector<Holders> pages_;             // by PageId
   std::vector<std::uint32_t> lease_ends_;  // by NodeIndex
+  std::vector<bool> known_roots_;          // by NodeIndex: of namespaces
   std::vector<NodeIndex> walked_;          // parents before children
   std::vector<const View*> views_;
   std::int64_t roots_ = 0;

@@ -81,6 +81,7 @@ NodeIndex Tree::SplitEdge(NodeIndex node, std::int32_t pages) {
 // Pins the path that ends in `node`, marks it as used, and fills the view's table with its pages.
 void Tree::LeasePath(View& view, NodeIndex node) {
   branches_.Pin(node);
+  namespaces_.SetEmpty(Root(view.name_space_), false);
   std::size_t pages = 0;
   for (NodeIndex at = node; at != kNoNode; at = branches_.nodes()[at].parent) {
     pages += branches_.nodes()[at].edge.pages().size();

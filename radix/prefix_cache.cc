@@ -31,7 +31,11 @@ Stats PrefixCache::stats() const { return tree_->stats(); }
 
 void PrefixCache::SetTime(Tick now) { tree_->SetTime(now); }
 
-NamespaceId PrefixCache::OpenNamespace(std::string_view name) { return tree_->OpenNamespace(name); }
+NamespaceId PrefixCache::OpenNamespace(std::string_view name) {
+  const NamespaceId name_space = tree_->OpenNamespace(name);
+  CheckInDebug(*tree_);
+  return name_space;
+}
 
 std::int64_t PrefixCache::MatchLength(NamespaceId name_space,
                                       std::span<const TokenId> tokens) const {

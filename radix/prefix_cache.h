@@ -59,9 +59,13 @@ namespace banyan::radix {
 enum class PageState : std::uint8_t { kFree, kCopying, kOpen, kPrivate, kTree, kDetached };
 inline constexpr int kPageStates = 6;
 
+// How many namespaces are kept in which nothing is cached and nobody works.
+inline constexpr std::int32_t kMaxEmptyNamespaces = 1024;
+
 struct Options {
   std::int32_t page_size = 16;  // tokens per page, kMinPageSize..kMaxPageSize
   std::int32_t pages = 0;       // pages in the pool, 1..kMaxPages
+  std::int32_t max_empty_namespaces = kMaxEmptyNamespaces;  // at least 1
 };
 
 // Told of what operators measure; called on the engine thread, must not call back.
@@ -96,6 +100,9 @@ class PrefixCache {
   void SetTime(Tick now);
 
   // The namespace of that name, made when new. Names are arbitrary bytes; "" is the default one.
+  // Making one may forget the one that has been empty the longest, when there are more empty ones
+  // than are kept. So an id is good until the next call of this, and beyond while pages are cached
+  // in its namespace, or a watch is on, or a view is open that was opened since the last Flush.
   NamespaceId OpenNamespace(std::string_view name);
 
   // How many leading tokens of `tokens` are in the tree, whole pages and part of the next. Changes

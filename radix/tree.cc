@@ -8,24 +8,30 @@
 namespace banyan::radix {
 
 Tree::Tree(const Options& options, Observer* observer)
-    : options_(options), observer_(observer), pool_(options.pages), branches_(options.page_size) {
+    : options_(options),
+      observer_(observer),
+      pool_(options.pages),
+      branches_(options.page_size),
+      namespaces_(options.max_empty_namespaces) {
   CHECK(options.page_size >= kMinPageSize && options.page_size <= kMaxPageSize);
 }
 
 Tree::~Tree() { CHECK(views_.empty()); }
 
 NamespaceId Tree::OpenNamespace(std::string_view name) {
-  const auto next = static_cast<NamespaceId>(roots_.size());
-  const auto [entry, is_new] = names_.try_emplace(std::string(name), next);
-  if (is_new) roots_.push_back(branches_.AddRoot());
-  return entry->second;
+  if (const auto known = namespaces_.Find(name)) return *known;
+  const NamespaceId name_space = namespaces_.Add(name, branches_.AddRoot());
+  while (const auto root = namespaces_.ForgetOldest()) branches_.Remove(*root);
+  return name_space;
 }
 
-NodeIndex Tree::Root(NamespaceId name_space) const {
-  const auto index = static_cast<std::size_t>(name_space);
-  CHECK(index < roots_.size());
-  return roots_[index];
+bool Tree::IsEmptyRoot(NodeIndex root) const {
+  const Node& node = branches_.nodes()[root];
+  return node.children == nullptr && node.pins == 0 && !branches_.watches().Any(root);
 }
+
+// After anything that may have made the namespace of `root` empty, or not empty any more.
+void Tree::SettleRoot(NodeIndex root) { namespaces_.SetEmpty(root, IsEmptyRoot(root)); }
 
 std::int64_t Tree::MatchLength(NamespaceId name_space, std::span<const TokenId> tokens) const {
   const Branches::Match match = branches_.Find(Root(name_space), tokens);
@@ -44,7 +50,7 @@ Stats Tree::stats() const {
   stats.evictable = branches_.evictable();
   stats.cached_tokens = cached_tokens_;
   stats.nodes = branches_.edges();
-  stats.namespaces = static_cast<std::int64_t>(roots_.size());
+  stats.namespaces = static_cast<std::int64_t>(namespaces_.size());
   stats.evicted_pages = evicted_pages_;
   stats.deduplicated_pages = deduplicated_pages_;
   stats.copied_pages = copied_pages_;
@@ -54,8 +60,10 @@ Stats Tree::stats() const {
 PageId Tree::TakePage(PageState state) {
   if (pool_.count(PageState::kFree) == 0) {
     const NodeIndex leaf = branches_.eviction().Victim();
+    const NodeIndex parent = branches_.nodes()[leaf].parent;
     const Tick idle = now_ - branches_.nodes()[leaf].last_match;
     const Branches::Popped popped = branches_.PopPage(leaf);
+    if (branches_.nodes()[parent].is_root()) SettleRoot(parent);
     cached_tokens_ -= popped.tokens;
     ++evicted_pages_;
     if (observer_ != nullptr) observer_->OnEvicted(now_ - pool_.entered(popped.page), idle);
@@ -91,6 +99,8 @@ void Tree::UnpinPath(NodeIndex index) {
     if (node.detached) {
       for (const PageId page : node.edge.pages()) RetirePage(page);
       branches_.Remove(index);
+    } else if (node.is_root()) {
+      SettleRoot(index);
     }
     index = parent;
   }
@@ -116,9 +126,10 @@ void Tree::Flush(NamespaceId name_space) {
   for (std::size_t i = below.size(); i-- > 1;) Detach(below[i]);
   if (branches_.nodes()[root].pins > 0) {
     branches_.MarkDetached(root);
-    roots_[static_cast<std::size_t>(name_space)] = branches_.AddRoot();
+    namespaces_.ReplaceRoot(name_space, branches_.AddRoot());
   }
   branches_.watches().Plant(watches, Root(name_space));
+  SettleRoot(Root(name_space));
 }
 
 // Its children are gone or detached already.

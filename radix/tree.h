@@ -10,14 +10,13 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "base/ids.h"
 #include "radix/branches.h"
+#include "radix/namespaces.h"
 #include "radix/page_pool.h"
 #include "radix/prefix_cache.h"
 
@@ -75,7 +74,7 @@ class Tree {
   friend class Audit;     // the invariant checker
   friend class TreePeer;  // the checker's tests, which break what it checks
 
-  NodeIndex Root(NamespaceId name_space) const;
+  NodeIndex Root(NamespaceId name_space) const { return namespaces_.Root(name_space); }
   std::size_t PageTokens(std::int32_t pages) const {
     return static_cast<std::size_t>(pages) * static_cast<std::size_t>(options_.page_size);
   }
@@ -111,6 +110,8 @@ class Tree {
   void RemoveTail(NodeIndex leaf);
   void RetirePage(PageId page);
   void UnpinPath(NodeIndex node);
+  bool IsEmptyRoot(NodeIndex root) const;
+  void SettleRoot(NodeIndex root);
   void Detach(NodeIndex node);
 
   const Options options_;
@@ -119,8 +120,7 @@ class Tree {
   PagePool pool_;
   Branches branches_;
   absl::flat_hash_map<PageId, CopySource> copies_;
-  absl::flat_hash_map<std::string, NamespaceId> names_;
-  std::vector<NodeIndex> roots_;  // by NamespaceId
+  Namespaces namespaces_;
   // All open views, by the node where the lease ends: the first of them, linked through
   // View::next_.
   absl::flat_hash_map<NodeIndex, View*> views_;

@@ -15,12 +15,14 @@ void Tree::StartWatch(Watch& watch, NamespaceId name_space, std::span<const Toke
   watch.name_space_ = name_space;
   watch.tokens_ = tokens;
   branches_.StartWatch(watch, branches_.Find(Root(name_space), tokens));
+  namespaces_.SetEmpty(Root(name_space), false);
 }
 
 void Tree::StopWatch(Watch& watch) {
   if (watch.tree_ == nullptr) return;
   CHECK(watch.tree_ == this);
   branches_.watches().Stop(watch);
+  SettleRoot(Root(watch.name_space_));
   watch.tree_ = nullptr;
   watch.tokens_ = {};
 }

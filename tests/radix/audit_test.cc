@@ -238,6 +238,28 @@ TEST_F(AuditTest, FindsWrongCounts) {
       "cached tokens", [&] { ++tokens; }, [&] { --tokens; });
 }
 
+TEST_F(AuditTest, FindsANamespaceWronglyThoughtEmptyOrInUse) {
+  Namespaces& names = TreePeer::Names(tree_);
+  const NodeIndex used = names.Root(ns_);
+  ExpectFound(
+      "wrongly among the empty ones", [&] { names.SetEmpty(used, true); },
+      [&] { names.SetEmpty(used, false); });
+  const NodeIndex empty = names.Root(tree_.OpenNamespace("empty"));
+  ExpectFound(
+      "wrongly among the empty ones", [&] { names.SetEmpty(empty, false); },
+      [&] { names.SetEmpty(empty, true); });
+}
+
+TEST_F(AuditTest, FindsTwoNamespacesOnOneRoot) {
+  NodeIndex& root = TreePeer::RootOf(TreePeer::Names(tree_), tree_.OpenNamespace("other"));
+  const NodeIndex own = root;
+  ExpectFound(
+      "without a root of its own", [&] { root = FindByToken(0); }, [&] { root = own; });
+  ExpectFound(
+      "is not found again", [&] { root = TreePeer::Nodes(tree_).Allocate(); },
+      [&] { TreePeer::Nodes(tree_).Free(std::exchange(root, own)); });
+}
+
 TEST_F(AuditTest, FindsANodeThatNoRootLeadsTo) {
   NodeIndex lost = kNoNode;
   NodeTable& nodes = TreePeer::Nodes(tree_);

@@ -15,6 +15,10 @@ class TreePeer {
   static std::int64_t& CachedTokens(Tree& tree) { return tree.cached_tokens_; }
   static auto& Copies(Tree& tree) { return tree.copies_; }
   static auto& Views(Tree& tree) { return tree.views_; }
+  static Namespaces& Names(Tree& tree) { return tree.namespaces_; }
+  static auto& RootOf(Namespaces& names, NamespaceId id) {
+    return names.entries_[Namespaces::PlaceOf(id)].root;
+  }
 
   static auto& Stations(Tree& tree) { return tree.branches_.watches().stations_; }
   static Watch*& FirstChanged(Tree& tree) { return tree.branches_.watches().first_changed_; }
