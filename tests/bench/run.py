@@ -20,7 +20,6 @@ import asyncio
 import json
 import os
 import pathlib
-import platform
 import random
 import re
 import statistics
@@ -30,6 +29,8 @@ import time
 import urllib.request
 
 import aiohttp
+
+from machine import machine
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WORDS = ("amber bridge copper dune engine forest garden hollow island jungle kettle lantern meadow needle "
@@ -166,12 +167,6 @@ def memory(args):
                     over_mib=round((resident - expected) / 2**20, 1))
     finally:
         server.stop()
-
-
-def machine():
-    cpu = re.search(r"model name\s*:\s*(.*)", pathlib.Path("/proc/cpuinfo").read_text())
-    return dict(cpu=cpu[1] if cpu else platform.processor(), cores=os.cpu_count(),
-                date=time.strftime("%Y-%m-%d"))
 
 
 def main():
