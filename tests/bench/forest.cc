@@ -30,6 +30,11 @@ std::vector<TokenId> Text(std::uint64_t text, std::size_t tokens) {
   return made;
 }
 
+std::vector<TokenId> Joined(std::vector<TokenId> front, std::span<const TokenId> back) {
+  front.insert(front.end(), back.begin(), back.end());
+  return front;
+}
+
 Forest::Forest(const Shape& shape, std::int32_t page_size, std::int32_t pages, std::int32_t spare)
     : shape_(shape),
       cache_({.page_size = page_size, .pages = pages + spare}),
@@ -53,10 +58,7 @@ std::vector<TokenId> Forest::Family(std::size_t path) const {
 }
 
 std::vector<TokenId> Forest::Path(std::size_t path) const {
-  std::vector<TokenId> tokens = Family(path);
-  const std::vector<TokenId> own = Text(path, PageTokens(shape_.own));
-  tokens.insert(tokens.end(), own.begin(), own.end());
-  return tokens;
+  return Joined(Family(path), Text(path, PageTokens(shape_.own)));
 }
 
 std::vector<TokenId> Forest::NewText(std::int32_t pages) {

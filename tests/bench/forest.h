@@ -15,6 +15,8 @@ namespace banyan::bench {
 // The tokens of text number `text`, below 50,000; different texts have nothing in common.
 std::vector<TokenId> Text(std::uint64_t text, std::size_t tokens);
 
+std::vector<TokenId> Joined(std::vector<TokenId> front, std::span<const TokenId> back);
+
 // A forest is `families` shared beginnings, and paths that continue them. Counted in pages.
 struct Shape {
   const char* name = "";

@@ -2,7 +2,6 @@
 // arguments. Pages have 16 tokens unless an argument says otherwise.
 
 #include <malloc.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -16,6 +15,7 @@
 #include "benchmark/benchmark.h"
 #include "radix/prefix_cache.h"
 #include "tests/bench/forest.h"
+#include "tests/bench/stopwatch.h"
 
 namespace banyan::bench {
 namespace {
@@ -24,39 +24,6 @@ using benchmark::Counter;
 using radix::View;
 
 constexpr std::int32_t kPageSize = 16;
-
-// Processor time of this thread, so that what else runs on the machine counts less.
-double ProcessorSeconds() {
-  timespec now{};
-  CHECK(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) == 0);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-// Times batches of operations, one batch per iteration, that were prepared before.
-class Stopwatch {
- public:
-  explicit Stopwatch(benchmark::State& state) : state_(state) {}
-  ~Stopwatch() { state_.counters["ns/op"] = 1e9 * seconds_ / operations_; }
-  template <class F>
-  void Timed(std::size_t operations, F run) {
-    const double start = ProcessorSeconds();
-    run();
-    const double took = ProcessorSeconds() - start;
-    state_.SetIterationTime(took);
-    seconds_ += took;
-    operations_ += static_cast<double>(operations);
-  }
-
- private:
-  benchmark::State& state_;
-  double seconds_ = 0;
-  double operations_ = 0;
-};
-
-std::vector<TokenId> Joined(std::vector<TokenId> front, const std::vector<TokenId>& back) {
-  front.insert(front.end(), back.begin(), back.end());
-  return front;
-}
 
 // Match, pin, page table, unpin. (tokens, page size, different prefixes in turn)
 void Match(benchmark::State& state) {
