@@ -16,23 +16,25 @@ namespace {
 
 constexpr int kHot = 0;
 constexpr int kCold = 1;
-constexpr std::size_t kClients = 96;
+constexpr int kClients[] = {64, 32};  // of each kind
 constexpr std::int64_t kRequests = 6000;
 constexpr std::int64_t kAnswer = 16;
 
-// 32 families of prompts that begin with the same 1,024 tokens, of which the pool can keep eight;
-// and, each third time, a prompt of 512 tokens that is like no other.
+// Hot: families of prompts that begin with the same 1,024 tokens, of which the pool can keep about
+// eight. Cold: 512 tokens that nobody else has.
 class Traffic {
  public:
-  void Submit(Service& service) {
-    const bool cold = random_() % 3 == 0;
+  explicit Traffic(std::uint64_t families) : families_(families) {}
+
+  void Submit(Service& service, int kind) {
     std::vector<TokenId> prompt;
-    if (!cold) prompt = Text((std::uint64_t{1} << 30) + random_() % 32, 1024);
-    service.Submit(Joined(std::move(prompt), Text(next_++, cold ? 512 : 64)), kAnswer,
-                   cold ? kCold : kHot);
+    if (kind == kHot) prompt = Text((std::uint64_t{1} << 30) + random_() % families_, 1024);
+    prompt = Joined(std::move(prompt), Text(next_++, kind == kHot ? 64 : 512));
+    service.Submit(std::move(prompt), kAnswer, kind);
   }
 
  private:
+  const std::uint64_t families_;
   std::mt19937_64 random_{17};
   std::uint64_t next_ = 0;
 };
@@ -56,34 +58,38 @@ struct Seen {
   }
 };
 
-// As many clients as kClients, each with one request at a time, and a new one at once when it is
-// answered. (passes)
+// Each client has one request at a time, and another of its kind as soon as it is answered, so that
+// there are always hot ones to be preferred. (families, max_passes)
 void Fairness(benchmark::State& state) {
   scheduler::Options options;
   options.max_batch_tokens = 512;
   options.max_running = 8;
   options.context_length = 8192;
-  options.max_passes = static_cast<std::int32_t>(state.range(0));
+  options.max_passes = static_cast<std::int32_t>(state.range(1));
   options.ageing = std::chrono::hours(1000);  // only passes bound the wait
   Service service(options, 8 * 64 + 8 * 16);
-  Traffic traffic;
+  Traffic traffic(static_cast<std::uint64_t>(state.range(0)));
   Seen seen[2];
   double tokens = 0;
   for (auto _ : state) {
-    for (std::size_t i = 0; i < kClients; ++i) traffic.Submit(service);
+    for (const int kind : {kHot, kCold}) {
+      for (int i = 0; i < kClients[kind]; ++i) traffic.Submit(service, kind);
+    }
     while (seen[kHot].requests + seen[kCold].requests < kRequests) {
       service.Next();
       for (const Service::Event& event : service.admitted()) seen[event.kind].Add(event);
       tokens += static_cast<double>(service.batch_tokens());
       service.Answer();
       service.Complete();
-      for (std::size_t i = service.finished().size(); i > 0; --i) traffic.Submit(service);
+      for (const Service::Event& event : service.finished()) traffic.Submit(service, event.kind);
       service.EndStep(std::chrono::milliseconds(20));
     }
   }
   Seen all = seen[kHot];
   all.prompt_tokens += seen[kCold].prompt_tokens;
   all.cached_tokens += seen[kCold].cached_tokens;
+  state.counters["cold_share"] =
+      static_cast<double>(seen[kCold].requests) / static_cast<double>(kRequests);
   state.counters["hit_rate"] = all.hit_rate();
   state.counters["hot_hit_rate"] = seen[kHot].hit_rate();
   state.counters["tokens/request"] = tokens / static_cast<double>(kRequests);
@@ -91,7 +97,7 @@ void Fairness(benchmark::State& state) {
   state.counters["cold_mean_wait"] = seen[kCold].waits / static_cast<double>(seen[kCold].requests);
   state.counters["hot_worst_wait"] = static_cast<double>(seen[kHot].worst_wait);
 }
-BENCHMARK(Fairness)->Arg(0)->Arg(4)->Arg(16)->Arg(64)->Arg(1000)->Iterations(1);
+BENCHMARK(Fairness)->ArgsProduct({{1, 12}, {0, 4, 16, 64, 1000}})->Iterations(1);
 
 }  // namespace
 }  // namespace banyan::bench

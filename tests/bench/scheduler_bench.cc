@@ -19,6 +19,7 @@ namespace {
 using benchmark::Counter;
 
 constexpr Tick kStep = std::chrono::milliseconds(20);
+constexpr Tick kBetween = std::chrono::milliseconds(5);  // arrivals of what waits at the beginning
 
 // What the requests of a benchmark ask.
 enum class Prompts {
@@ -87,7 +88,10 @@ class Load {
     }
     prompter_.Cache(service_);
     service_.FillPool();
-    Submit(queued);
+    for (std::int64_t i = 0; i < queued; ++i) {
+      Submit(1);
+      service_.Wait(kBetween);
+    }
   }
 
   Service& service() { return service_; }

@@ -28,6 +28,8 @@ class Service : public scheduler::Observer {
   // this step.
   void EndStep(Tick took);
 
+  void Wait(Tick time) { now_ += time; }
+
   // Puts the KV of `tokens` into the tree, as if computed before.
   void Cache(std::span<const TokenId> tokens);
   // Texts of 1,024 tokens that nobody asks for, until no page is free.
