@@ -2,25 +2,26 @@
 //
 //   loop:  batch = Next(now)  ->  model.Forward(batch)  ->  Complete(result, now)
 //
-// States of a request, and what moves it (the table in request_state.h is checked at every change):
-//   waiting   submitted -> prefill (admitted), finished (cancelled, refused)
-//   prefill   prompt tokens are still to be computed -> decode, ending, finished
-//   decode    one token per step -> ending, finished
-//   ending    cancelled, but a step in flight names its pages -> finished
-//   finished  its stream has its end, its pages are given up
+// The states of a request and the moves between them are in request_state.h, checked at every
+// change. Order: aged priority, the tenant's turn, cached length, arrival (docs/scheduler.md).
 //
 // Invariants:
-//  1. Admission reserves the pages of prompt + max_tokens - 1 slots (the prompt's, when max_tokens
-//     is 0), so an admitted request never waits for pages: available_pages() >= the pages reserved
-//     and not yet taken.
-//  2. Every step has at most max_batch_tokens tokens. Each decoding request has one of them; what
-//     is left goes to prefills in order of arrival, so neither starves the other
-//     (max_batch_tokens > max_running).
-//  3. A request's pages are given up only after the last step that names them: a cancel takes
+//  1. Admission promises the pages of the tokens that are known, of a prompt and, when resumed, of
+//     its answer so far: available_pages() >= the pages promised and not yet taken. A decode takes
+//     its next page when it needs it.
+//  2. When none is to be had, the running request that ranks last is preempted: lowest aged
+//     priority, then youngest. So the first one always advances, and everything ends.
+//  3. Every step has at most max_batch_tokens tokens. Each decoding request has one of them; what
+//     is left goes to prompts, so neither starves the other (max_batch_tokens > max_running).
+//  4. A request is admitted only if no running prefill of its namespace will compute more of its
+//     prompt than the cache has: else it follows that one, holding nothing, until it is served or
+//     its producer stops, and is back in the queue within the same call.
+//  5. A request's pages are given up only after the last step that names them: a cancel takes
 //     effect in the Complete of the step in flight, or at once when none is.
-//  4. cached_tokens is counted once per request, at admission: as late as possible, in the step
-//     that computes the first of its tokens.
-//  5. The tokens of a request whose KV is computed are prompt + output - 1, because nothing attends
+//  6. cached_tokens is counted once per request, at its first admission: as late as possible, in
+//     the step that computes the first of its tokens. What it computes again after a preemption is
+//     counted apart.
+//  7. The tokens of a request whose KV is computed are prompt + output - 1, because nothing attends
 //     to the last one; the prompt, when nothing is sampled. All that was computed in steps that
 //     succeeded is left to the tree.
 //
