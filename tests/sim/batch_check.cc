@@ -1,0 +1,203 @@
+#include "tests/sim/batch_check.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "scheduler/request_state.h"
+
+namespace banyan::sim {
+namespace {
+
+using radix::PageState;
+
+std::int64_t Size(const auto& range) { return static_cast<std::int64_t>(range.size()); }
+
+}  // namespace
+
+void BatchCheck::Check(const Batch& batch) {
+  admitted_.clear();
+  uses_.clear();
+  tokens_.clear();
+  Require(batch.step == static_cast<std::uint64_t>(stage_.step) + 1, "step %d follows step %d",
+          kNobody, static_cast<std::int64_t>(batch.step), stage_.step);
+  for (Client& client : stage_.clients) {
+    if (!client.waits()) continue;
+    const auto status = stage_.scheduler->Inspect(client.id, stage_.now());
+    if (status && status->state == scheduler::RequestState::kPrefill) Admit(client, status->tokens);
+  }
+  std::int64_t sum = 0;
+  for (const Sequence& sequence : batch.sequences) {
+    const RequestId id = sequence.request;
+    Client& client = stage_[id];
+    Require(client.live(), "is in a batch, but does not live", id);
+    Require(client.ask == Ask::kNothing, "was cancelled, and is in a batch", id);
+    Require(tokens_.emplace(id, Size(sequence.tokens)).second, "is in a batch twice", id);
+    sum += Size(sequence.tokens);
+    Require(client.running, "is in a batch, and was not admitted", id);
+    CheckTokens(client, sequence);
+    CheckQuestion(client, sequence);
+    CheckPages(client, sequence);
+  }
+  Require(sum <= stage_.scenario.scheduler.max_batch_tokens, "a batch of %d tokens", kNobody, sum);
+  CheckCopies(batch);
+  CheckShares();
+}
+
+void BatchCheck::Admit(Client& client, std::int64_t tokens) {
+  admitted_.push_back(&client);
+  if (client.just_admitted) {
+    Require(tokens == client.cached, "begins with %d tokens, and was told of %d", client.id, tokens,
+            client.cached);
+  } else {
+    Require(client.preemptions > 0, "runs, and was never admitted", client.id);
+    ++stage_.counts.resumptions;
+    stage_.trace.Add("resumes with %d tokens of %d", client.id, tokens, client.known());
+  }
+  Require(tokens < client.known(), "begins with %d tokens of %d", client.id, tokens,
+          client.known());
+  client.running = true;
+  client.prefill = true;
+  client.publishes = true;
+  client.kept_private = false;
+  client.computed = tokens;
+  client.high_water = std::max(client.high_water, tokens);
+  client.admitted_step = stage_.step + 1;
+  client.began = false;
+}
+
+void BatchCheck::CheckTokens(const Client& client, const Sequence& sequence) {
+  const std::int64_t count = Size(sequence.tokens);
+  Require(sequence.first_position == client.computed, "goes on at %d, with %d tokens computed",
+          client.id, sequence.first_position, client.computed);
+  Require(count >= 1 && client.computed + count <= client.known(),
+          "computes %d tokens from %d on, and has %d", client.id, count, client.computed,
+          client.known());
+  Require(std::equal(sequence.tokens.begin(), sequence.tokens.end(),
+                     client.oracle.tokens.begin() + client.computed),
+          "is given other tokens than it has, from %d on", client.id, client.computed);
+}
+
+void BatchCheck::CheckQuestion(const Client& client, const Sequence& sequence) {
+  const std::int64_t end = client.computed + Size(sequence.tokens);
+  const bool samples = end == client.known() && !client.prompt_only();
+  Require(sequence.logits == (samples ? Logits::kSampleLast : Logits::kNone),
+          "samples at a wrong place: %d of %d tokens", client.id, end, client.known());
+  const std::int64_t scored = Size(sequence.scored);
+  if (client.preemptions == 0) {
+    const std::int64_t wanted =
+        client.request.score_prompt
+            ? std::max<std::int64_t>(
+                  std::min(end + 1, client.prompt_tokens()) - client.computed - 1, 0)
+            : 0;
+    Require(scored == wanted, "asks for the scores of %d tokens, not %d", client.id, scored,
+            wanted);
+  }
+  Require(client.computed + 1 + scored <= client.known() &&
+              std::equal(sequence.scored.begin(), sequence.scored.end(),
+                         client.oracle.tokens.begin() + client.computed + 1),
+          "asks for the scores of other tokens than follow", client.id);
+}
+
+void BatchCheck::CheckPages(const Client& client, const Sequence& sequence) {
+  const std::int32_t page_size = stage_.page_size();
+  const std::int64_t end = client.computed + Size(sequence.tokens);
+  Require(end <= Size(sequence.pages) * page_size, "computes up to %d with %d pages", client.id,
+          end, Size(sequence.pages));
+  const std::int64_t needed = (end + page_size - 1) / page_size;
+  for (std::int64_t i = 0; i < Size(sequence.pages); ++i) {
+    const PageId page = sequence.pages[static_cast<std::size_t>(i)];
+    Require(page >= 0 && page < stage_.scenario.cache.pages, "names page %d of no pool", client.id,
+            page);
+    const PageState state = stage_.cache.page_state(page);
+    Require(state != PageState::kFree, "names page %d, which is free", client.id, page);
+    const bool is_shared = state == PageState::kTree || state == PageState::kDetached;
+    Use& use = uses_[page];
+    if (!is_shared) {
+      Require(use.reader == kNobody, "names page %d, which is request %d's", client.id, page,
+              static_cast<std::int64_t>(use.reader));
+      use.reader = client.id;
+    }
+    if (i < client.computed / page_size || i >= needed) continue;
+    Require(state == PageState::kOpen || state == PageState::kCopying,
+            "writes page %d, which others may read: its state is %d", client.id, page,
+            static_cast<std::int64_t>(state));
+    use.writer = client.id;
+    use.first_written = i == client.computed / page_size
+                            ? static_cast<std::int32_t>(client.computed % page_size)
+                            : 0;
+  }
+}
+
+void BatchCheck::CheckCopies(const Batch& batch) {
+  const std::int32_t page_size = stage_.page_size();
+  std::map<PageId, const PageCopy*> targets;
+  for (const PageCopy& copy : batch.copies) {
+    Require(copy.from >= 0 && copy.from < stage_.scenario.cache.pages && copy.to >= 0 &&
+                copy.to < stage_.scenario.cache.pages && copy.slots >= 1 && copy.slots < page_size,
+            "a copy of %d slots from page %d to %d", kNobody, copy.slots, copy.from, copy.to);
+    Require(targets.emplace(copy.to, &copy).second, "two copies into page %d", kNobody, copy.to);
+    const PageState from = stage_.cache.page_state(copy.from);
+    Require(from == PageState::kTree || from == PageState::kDetached || from == PageState::kOpen,
+            "a copy from page %d, whose state is %d", kNobody, copy.from,
+            static_cast<std::int64_t>(from));
+    Require(stage_.cache.page_state(copy.to) == PageState::kCopying,
+            "a copy into page %d, whose state is %d", kNobody, copy.to,
+            static_cast<std::int64_t>(stage_.cache.page_state(copy.to)));
+    const auto use = uses_.find(copy.from);
+    if (use != uses_.end() && use->second.writer != kNobody) {
+      Require(copy.slots <= use->second.first_written,
+              "copies %d slots of page %d, which is written from slot %d on", use->second.writer,
+              copy.slots, copy.from, use->second.first_written);
+    }
+    ++stage_.counts.copies;
+    if (from == PageState::kOpen) ++stage_.counts.open_copies;
+  }
+  // In its first step a request that begins inside a page has a copy of what is before.
+  for (const Sequence& sequence : batch.sequences) {
+    Client& client = stage_[sequence.request];
+    const auto slots = static_cast<std::int32_t>(client.computed % page_size);
+    if (std::exchange(client.began, true) || slots == 0) continue;
+    const PageId page = sequence.pages[static_cast<std::size_t>(client.computed / page_size)];
+    const auto copy = targets.find(page);
+    Require(copy != targets.end() && copy->second->slots == slots,
+            "begins behind %d slots of page %d that nothing copies", client.id, slots, page);
+    targets.erase(copy);
+  }
+  Require(targets.empty(), "a copy for nobody");
+}
+
+// Every decoding request has its token, and what prefills did not get was not there.
+void BatchCheck::CheckShares() const {
+  std::int64_t sum = 0;
+  std::int64_t running = 0;
+  bool cut = false;  // what such a chunk leaves of a step is nobody's
+  for (const auto& [id, tokens] : tokens_) sum += tokens;
+  for (const Client& client : stage_.clients) cut = cut || (client.running && client.cuts_chunks());
+  for (const Client& client : stage_.clients) {
+    if (!client.running) continue;
+    ++running;
+    const auto found = tokens_.find(client.id);
+    const std::int64_t got = found == tokens_.end() ? 0 : found->second;
+    if (!client.prefill) {
+      Require(got == 1, "decodes, and got %d tokens of a step", client.id, got);
+      continue;
+    }
+    Require(got >= client.remaining() || cut || sum == stage_.scenario.scheduler.max_batch_tokens,
+            "got %d tokens of %d, in a step of %d", client.id, got, client.remaining(), sum);
+  }
+  Require(running <= stage_.scenario.scheduler.max_running, "%d requests run", kNobody, running);
+}
+
+void BatchCheck::CheckContents(const Batch& batch) {
+  for (const Sequence& sequence : batch.sequences) {
+    const Client& client = stage_[sequence.request];
+    const auto path =
+        std::span(client.oracle.path).first(static_cast<std::size_t>(client.computed));
+    const std::int64_t wrong = stage_.model.FirstWrong(sequence.pages, path);
+    Require(wrong < 0, "reads a wrong slot at position %d, in page %d", client.id, wrong,
+            wrong < 0 ? 0 : sequence.pages[static_cast<std::size_t>(wrong / stage_.page_size())]);
+  }
+}
+
+}  // namespace banyan::sim

@@ -1,0 +1,82 @@
+// One request's story: what was asked, what must come of it, what the simulator counted while it
+// ran, and what its reader has seen. Everything here is the simulator's own account; nothing is
+// copied from the scheduler's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/ids.h"
+#include "scheduler/request.h"
+#include "scheduler/token_stream.h"
+#include "tests/sim/oracle.h"
+
+namespace banyan::sim {
+
+enum class Ask : std::uint8_t { kNothing, kCancel, kStopString };
+
+struct Client {
+  RequestId id{};
+  scheduler::Request request;
+  Realm realm = 0;
+  bool fits = true;  // not refused
+  std::int64_t max_output = 0;
+  Oracle oracle;
+
+  // Its reader.
+  std::size_t capacity = 0;  // of the stream
+  int reads_one_in = 1;      // takes what came in one of so many ticks
+  std::shared_ptr<scheduler::TokenStream> stream;
+  bool read_admitted = false;
+  std::size_t read_tokens = 0;
+  std::size_t read_scores = 0;
+  std::size_t unread = 0;  // events that wait in the stream, as the simulator knows
+  bool read_end = false;
+
+  // Where it is.
+  bool submitted = false;  // the scheduler has it
+  std::uint64_t arrival = 0;
+  Tick since{0};
+  bool left_queue = false;     // admitted once, or ended before
+  bool running = false;        // holds pages
+  bool prefill = false;        // of them: known tokens are still to be computed
+  bool began = false;          // it was in a batch since it was last admitted
+  bool publishes = true;       // what it computes now is shared
+  bool just_admitted = false;  // for the first time, in this very Next
+  int preemptions = 0;
+  int passes = 0;
+  bool kept_private = false;       // a step came back since it does not
+  std::int64_t cached = -1;        // at its first admission
+  std::int64_t computed = 0;       // tokens whose KV its pages hold; 0 when it does not run
+  std::int64_t high_water = 0;     // the most that `computed` ever was
+  std::int64_t sampled = 0;        // accepted
+  bool arriving = false;           // the step in flight samples for it
+  std::int64_t admitted_step = 0;  // the step that it was last admitted in
+  std::int32_t node = -1;          // where its computed tokens end in the knowledge of its realm
+  Ask ask = Ask::kNothing;         // the first wins
+  std::int64_t stop_tokens = 0;
+  bool in_flight = false;  // a step that names its pages is out
+  bool in_failed_step = false;
+  bool followed = false;
+  Tick admitted_at{-1};
+  Tick first_token_at{-1};
+  Tick latest_token_at{-1};
+  bool finished = false;
+  scheduler::FinishReason reason = scheduler::FinishReason::kNone;
+  scheduler::Usage usage;
+
+  std::int64_t prompt_tokens() const { return static_cast<std::int64_t>(request.prompt.size()); }
+  // Tokens that its view must come to hold before the next one is sampled.
+  std::int64_t known() const { return prompt_tokens() + sampled; }
+  std::int64_t remaining() const { return known() - computed; }
+  bool live() const { return submitted && !finished; }
+  bool waits() const { return live() && !running; }
+  // A chunk does not mix tokens whose scores were sent with such whose scores are wanted.
+  bool cuts_chunks() const { return prefill && request.score_prompt && preemptions > 0; }
+  bool prompt_only() const { return max_output == 0; }
+};
+
+}  // namespace banyan::sim

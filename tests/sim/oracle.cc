@@ -1,0 +1,67 @@
+#include "tests/sim/oracle.h"
+
+#include <algorithm>
+#include <span>
+
+namespace banyan::sim {
+namespace {
+
+using scheduler::FinishReason;
+using scheduler::Request;
+
+class Reader {
+ public:
+  Reader(Realm realm, Oracle& oracle) : realm_(realm), oracle_(oracle) {}
+
+  void Read(TokenId token) {
+    const auto position = static_cast<std::int64_t>(oracle_.path.size());
+    const Slot slot =
+        SlotAfter(position == 0 ? nullptr : &oracle_.path.back(), realm_, token, position);
+    oracle_.tokens.push_back(token);
+    oracle_.path.push_back(slot);
+    sum_ = Attend(sum_, slot);
+  }
+  std::uint64_t sum() const { return sum_; }
+
+ private:
+  const Realm realm_;
+  Oracle& oracle_;
+  std::uint64_t sum_ = 0;
+};
+
+bool Ends(const Request& request, TokenId token) {
+  return std::find(request.end_tokens.begin(), request.end_tokens.end(), token) !=
+         request.end_tokens.end();
+}
+
+}  // namespace
+
+Oracle Expect(const Request& request, Realm realm, std::int64_t max_output) {
+  Oracle oracle;
+  Reader reader(realm, oracle);
+  for (const TokenId token : request.prompt) {
+    if (request.score_prompt && !oracle.path.empty()) {
+      oracle.prompt_scores.push_back(Score(reader.sum(), token, request.top_logprobs));
+    }
+    reader.Read(token);
+  }
+  oracle.reason = FinishReason::kLength;
+  for (std::int64_t i = 0; i < max_output; ++i) {
+    Question question{.sampling = request.sampling,
+                      .prompt_tokens = static_cast<std::int64_t>(request.prompt.size()),
+                      .logit_bias = request.logit_bias,
+                      .top_logprobs = request.top_logprobs};
+    if (request.sampling.penalizes()) question.context = oracle.tokens;
+    if (i < request.min_tokens) question.forbidden = request.end_tokens;
+    oracle.sampled.push_back(Draw(reader.sum(), question));
+    const TokenId token = oracle.sampled.back().token;
+    reader.Read(token);
+    if (Ends(request, token)) {
+      oracle.reason = FinishReason::kStop;
+      break;
+    }
+  }
+  return oracle;
+}
+
+}  // namespace banyan::sim

@@ -1,0 +1,90 @@
+#include "tests/sim/slot_model.h"
+
+#include <algorithm>
+
+namespace banyan::sim {
+
+SlotModel::SlotModel(std::int32_t page_size, std::int32_t pages)
+    : page_size_(page_size),
+      slots_(static_cast<std::size_t>(page_size) * static_cast<std::size_t>(pages)) {}
+
+void SlotModel::Poison(PageId page) {
+  std::fill_n(slots_.begin() + std::int64_t{page} * page_size_, page_size_, Slot{});
+}
+
+void SlotModel::Copy(const Batch& batch) {
+  for (const PageCopy& copy : batch.copies) {
+    Poison(copy.to);
+    std::copy_n(slots_.begin() + std::int64_t{copy.from} * page_size_, copy.slots,
+                slots_.begin() + std::int64_t{copy.to} * page_size_);
+  }
+}
+
+void SlotModel::Write(const Sequence& sequence, Realm realm) {
+  std::int64_t position = sequence.first_position;
+  for (const TokenId token : sequence.tokens) {
+    // A page that is begun holds nothing of whoever had it before.
+    if (position % page_size_ == 0) {
+      Poison(sequence.pages[static_cast<std::size_t>(position / page_size_)]);
+    }
+    const Slot* before = position == 0 ? nullptr : &At(sequence.pages, position - 1);
+    slots_[Index(sequence.pages, position)] = SlotAfter(before, realm, token, position);
+    ++position;
+  }
+  computed_ += static_cast<std::int64_t>(sequence.tokens.size());
+}
+
+StepResult SlotModel::Forward(const Batch& batch, const RealmOf& realm_of) {
+  for (const Sequence& sequence : batch.sequences) Write(sequence, realm_of(sequence.request));
+  StepResult result;
+  result.step = batch.step;
+  for (const Sequence& sequence : batch.sequences) result.sequences.push_back(Answer(sequence));
+  return result;
+}
+
+SequenceResult SlotModel::Answer(const Sequence& sequence) const {
+  SequenceResult answer;
+  if (sequence.logits == Logits::kNone && sequence.scored.empty()) return answer;
+  const std::int64_t first = sequence.first_position;
+  const std::int64_t end = first + static_cast<std::int64_t>(sequence.tokens.size());
+  const std::int64_t scored = first + static_cast<std::int64_t>(sequence.scored.size());
+  std::uint64_t sum = 0;
+  for (std::int64_t p = 0; p < end; ++p) {
+    sum = Attend(sum, At(sequence.pages, p));
+    if (p < first || p >= scored) continue;
+    const TokenId next = sequence.scored[static_cast<std::size_t>(p - first)];
+    answer.scores.push_back(Score(sum, next, sequence.top_logprobs));
+  }
+  if (sequence.logits == Logits::kNone) return answer;
+  ScoredToken drawn = Draw(sum, {sequence.sampling, sequence.context, sequence.prompt_tokens,
+                                 sequence.logit_bias, sequence.forbidden, sequence.top_logprobs});
+  answer.token = drawn.token;
+  answer.log_probability = drawn.log_probability;
+  answer.top = std::move(drawn.top);
+  return answer;
+}
+
+StepResult SlotModel::Fail(const Batch& batch) {
+  for (const PageCopy& copy : batch.copies) Poison(copy.to);
+  for (const Sequence& sequence : batch.sequences) {
+    const auto tokens = static_cast<std::int64_t>(sequence.tokens.size());
+    for (std::int64_t i = 0; i < tokens; ++i) {
+      slots_[Index(sequence.pages, sequence.first_position + i)] = Slot{};
+    }
+    computed_ += tokens;
+  }
+  StepResult result;
+  result.step = batch.step;
+  result.failed = true;
+  return result;
+}
+
+std::int64_t SlotModel::FirstWrong(std::span<const PageId> pages,
+                                   std::span<const Slot> path) const {
+  for (std::size_t p = 0; p < path.size(); ++p) {
+    if (At(pages, static_cast<std::int64_t>(p)) != path[p]) return static_cast<std::int64_t>(p);
+  }
+  return -1;
+}
+
+}  // namespace banyan::sim

@@ -1,0 +1,54 @@
+// A model without arithmetic. Each slot of its pages holds (realm, position, token, hash of the
+// path up to it), the hash made from what it reads back from the slot before; what it samples is a
+// hash of all that it reads back through the page table. A page that is wrong, stale, shared too
+// early or freed too early changes a token.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "base/ids.h"
+#include "model/batch.h"
+#include "tests/sim/path.h"
+
+namespace banyan::sim {
+
+class SlotModel {
+ public:
+  SlotModel(std::int32_t page_size, std::int32_t pages);
+
+  // Made before the rows of the same batch.
+  void Copy(const Batch& batch);
+  // Writes the rows, then answers. `realm_of` says who asks.
+  using RealmOf = std::function<Realm(RequestId)>;
+  StepResult Forward(const Batch& batch, const RealmOf& realm_of);
+  // As Forward, but what it writes, copies too, is garbage, and it says so.
+  StepResult Fail(const Batch& batch);
+
+  void Poison(PageId page);
+
+  const Slot& At(std::span<const PageId> pages, std::int64_t position) const {
+    return slots_[Index(pages, position)];
+  }
+  // The first position of `path` whose slot is another than it should be; -1 when there is none.
+  std::int64_t FirstWrong(std::span<const PageId> pages, std::span<const Slot> path) const;
+
+  std::int64_t computed() const { return computed_; }  // tokens, of all steps
+
+ private:
+  std::size_t Index(std::span<const PageId> pages, std::int64_t position) const {
+    const PageId page = pages[static_cast<std::size_t>(position / page_size_)];
+    return static_cast<std::size_t>(std::int64_t{page} * page_size_ + position % page_size_);
+  }
+  void Write(const Sequence& sequence, Realm realm);
+  SequenceResult Answer(const Sequence& sequence) const;
+
+  const std::int32_t page_size_;
+  std::vector<Slot> slots_;
+  std::int64_t computed_ = 0;
+};
+
+}  // namespace banyan::sim

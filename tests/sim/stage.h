@@ -1,0 +1,68 @@
+// Everything that the parts of a simulation look at: the real scheduler, tree and pool, the fake
+// model and clock, the requests' stories, and the trace.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "radix/prefix_cache.h"
+#include "scheduler/inbox.h"
+#include "scheduler/scheduler.h"
+#include "tests/sim/client.h"
+#include "tests/sim/counts.h"
+#include "tests/sim/scenario.h"
+#include "tests/sim/slot_model.h"
+#include "tests/sim/trace.h"
+#include "tests/sim/workload.h"
+
+namespace banyan::sim {
+
+struct Stage {
+  Stage(const Scenario& of, radix::Observer* observer)
+      : scenario(of),
+        cache(of.cache, observer),
+        model(of.cache.page_size, of.cache.pages),
+        inbox(of.max_queue) {}
+
+  const Scenario scenario;
+  FakeClock clock;
+  Trace trace;
+  Counts counts;
+  radix::PrefixCache cache;
+  SlotModel model;
+  scheduler::Inbox inbox;
+  std::deque<Client> clients;  // by id, from 1
+  std::unique_ptr<scheduler::Scheduler> scheduler;
+  std::int64_t step = 0;  // of the latest batch
+
+  Client& operator[](RequestId id) {
+    const auto index = static_cast<std::uint64_t>(id) - 1;
+    Require(index < clients.size(), "request %d is nobody's", kNobody,
+            static_cast<std::int64_t>(index) + 1);
+    return clients[index];
+  }
+  Tick now() const { return clock.Now(); }
+  std::int32_t page_size() const { return scenario.cache.page_size; }
+  bool caching() const {
+    return scenario.scheduler.prefix_caching == scheduler::PrefixCaching::kOn;
+  }
+  // How many tokens may come from the cache, were it admitted now. Pages hold no logits: of a
+  // prompt that is scored only what was scored before.
+  std::int64_t Useful(const Client& client) const {
+    if (!caching()) return 0;
+    if (client.request.score_prompt && client.high_water < client.prompt_tokens()) {
+      return client.high_water;
+    }
+    return client.known() - 1;
+  }
+  std::string NameOf(Realm realm) const {
+    return scheduler::NamespaceName(Workload::TenantOf(realm, scenario.salts),
+                                    Workload::SaltOf(realm, scenario.salts));
+  }
+  NamespaceId NamespaceOf(Realm realm) { return cache.OpenNamespace(NameOf(realm)); }
+};
+
+}  // namespace banyan::sim
