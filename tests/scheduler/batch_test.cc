@@ -78,6 +78,53 @@ TEST(Batch, NeitherDecodesNorPrefillsStarve) {
   engine.Run();
 }
 
+// The short one gets a quarter of what decodes leave, the giant one the rest.
+TEST(Batch, AShortPromptIsNotHeldUpByAGiantOne) {
+  Engine engine({.pages = 200, .max_batch_tokens = 17, .max_running = 4});
+  const RequestId decoding = engine.Submit(Prompt(3, 1), 60);
+  engine.Step();
+  const RequestId giant = engine.Submit(Prompt(1, 300), 1);
+  engine.Step();
+  const RequestId small = engine.Submit(Prompt(2, 6), 1);
+  engine.Step();
+  EXPECT_THAT(engine.chunks(), ElementsAre(Chunk{decoding, 2, 1, true}, Chunk{giant, 16, 12, false},
+                                           Chunk{small, 0, 4, false}));
+  engine.Step();
+  EXPECT_THAT(engine.chunks(), ElementsAre(Chunk{decoding, 3, 1, true}, Chunk{giant, 28, 14, false},
+                                           Chunk{small, 4, 2, true}));
+  engine.Run();
+}
+
+// At most one newcomer at a time is let in for that quarter, and only one that is shorter than what
+// the others still have to compute.
+TEST(Batch, OnlyAShorterPromptIsLetInBesideAGiantOne) {
+  for (const std::size_t length : {83u, 84u, 85u}) {
+    Engine engine({.pages = 200, .max_batch_tokens = 16, .max_running = 8});
+    engine.Submit(Prompt(1, 100), 1);
+    engine.Step();  // 84 are left
+    const RequestId next = engine.Submit(Prompt(2, length), 1);
+    const RequestId last = engine.Submit(Prompt(3, 50), 1);
+    engine.Step();
+    EXPECT_EQ(engine[next].admitted, length < 84);
+    EXPECT_FALSE(engine[last].admitted);
+  }
+}
+
+// A step with fewer than four tokens for prompts is not divided.
+TEST(Batch, AQuarterOfTooLittleIsNothing) {
+  for (const std::int32_t budget : {4, 5}) {
+    Engine engine({.pages = 200, .max_batch_tokens = budget, .max_running = 3});
+    engine.Submit(Prompt(9, 1), 60);
+    engine.Step();
+    const RequestId giant = engine.Submit(Prompt(1, 100), 1);
+    const RequestId small = engine.Submit(Prompt(2, 3), 1);
+    engine.Step();
+    EXPECT_TRUE(engine[giant].admitted);
+    EXPECT_EQ(engine[small].admitted, budget == 5);
+    engine.Run();
+  }
+}
+
 // A flood of long prompts never takes a decoding request's token, and prompts get all the rest: one
 // that is cut off has used up the budget.
 TEST(Batch, EveryDecodingRequestGetsOneTokenPerStepUnderAFlood) {

@@ -160,20 +160,23 @@ TEST(Rendezvous, ACancelledFollowerIsForgotten) {
 }
 
 TEST(Rendezvous, AProducerHasThePriorityOfItsMostUrgentFollower) {
-  Engine engine({.page_size = 4, .pages = 512, .max_batch_tokens = 16, .max_running = 2});
-  const RequestId other = engine.Submit(Prompt(2, 400), 1);
-  const RequestId producer = engine.Submit(Prompt(1, 300), 1);
+  Engine engine(kAmple);
+  const RequestId other = engine.Submit(Prompt(2, 200), 1);
+  const RequestId producer = engine.Submit(Prompt(1, 190), 1);
   engine.Step();
+  EXPECT_EQ(engine.chunks()[0].request, other);
   Ask ask;
-  ask.prompt = Prompt(1, 400);
+  ask.prompt = Prompt(1, 195);
   ask.priority = 7;
   const RequestId urgent = engine.Submit(std::move(ask));
   engine.Step();
-  const auto status = engine.scheduler().Inspect(producer, Tick(0));
-  (void)other;
-  if (StateOf(engine, urgent) == RequestState::kFollowing) {
-    EXPECT_EQ(status->aged_priority, 7);
-  }
+  ASSERT_EQ(StateOf(engine, urgent), RequestState::kFollowing);
+  EXPECT_EQ(engine.scheduler().Inspect(producer, Tick(0))->aged_priority, 7);
+  EXPECT_EQ(engine.chunks()[0].request, producer);
+  engine.Cancel(urgent);
+  EXPECT_EQ(engine.scheduler().Inspect(producer, Tick(0))->aged_priority, 0);
+  engine.Step();
+  EXPECT_EQ(engine.chunks()[0].request, other);
   engine.Run();
 }
 
