@@ -178,6 +178,7 @@ class PrefixCache {
   absl::Status CheckInvariants() const;
 
  private:
+  friend class TreePeer;  // tests of what stands behind this
   std::unique_ptr<Tree> tree_;
 };
 

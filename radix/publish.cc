@@ -155,8 +155,11 @@ bool Tree::AdoptTail(View& view) {
   const Branches::Step step = branches_.BestChild(tip, tokens);
   if (step.child != kNoNode) {
     if (step.common == static_cast<std::int32_t>(tokens.size())) {  // the tree has them
-      branches_.Touch(step.child, uses_, now_);
-      branches_.RaiseParent(step.child);
+      // That says nothing of the pages that follow in the edge.
+      if (branches_.nodes()[step.child].edge.page_count() == 1) {
+        branches_.Touch(step.child, uses_, now_);
+        branches_.RaiseParent(step.child);
+      }
       return false;
     }
     if (step.common == branches_.nodes()[step.child].edge.token_count()) RemoveTail(step.child);

@@ -33,6 +33,7 @@ class View {
  private:
   friend class Audit;
   friend class Tree;
+  friend class TreePeer;  // the checker's tests
 
   Tree* tree_ = nullptr;
   NamespaceId name_space_{};

@@ -142,6 +142,17 @@ TEST_F(EvictionTest, CopyingTheBeginningOfAPageIsNoUseOfWhatFollowsIt) {
   EXPECT_EQ(cache_.MatchLength(ns_, Tokens{1, 2} + Count(200, 10)), 12);
 }
 
+// Regression: a short prompt that ended kept alive a whole conversation that began like it.
+TEST_F(EvictionTest, OfferingTheBeginningOfAPageIsNoUseOfWhatFollowsIt) {
+  View view = Compute(cache_, ns_, Tokens{1, 2});
+  Cache(cache_, ns_, Tokens{1, 2} + Count(500, 10));
+  Cache(cache_, ns_, Count(200, 12));
+  cache_.Close(view, PrefixCache::Tail::kAdopt);
+  Occupy(2 + 3);
+  EXPECT_EQ(cache_.MatchLength(ns_, Tokens{1, 2} + Count(500, 10)), 0);
+  EXPECT_EQ(cache_.MatchLength(ns_, Count(200, 12)), 12);
+}
+
 TEST_F(EvictionTest, CopyingFromATailIsAUse) {
   Cache(cache_, ns_, Count(100, 3));
   Cache(cache_, ns_, Count(200, 3));

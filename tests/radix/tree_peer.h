@@ -9,6 +9,8 @@ namespace banyan::radix {
 
 class TreePeer {
  public:
+  static Tree& Of(PrefixCache& cache) { return *cache.tree_; }
+  static const PageCopy& Copy(const View& view) { return view.copy_; }
   static PagePool& Pool(Tree& tree) { return tree.pool_; }
   static NodeTable& Nodes(Tree& tree) { return tree.branches_.nodes(); }
   static Branches& Shape(Tree& tree) { return tree.branches_; }
