@@ -40,8 +40,7 @@ struct Job {
   std::vector<TokenId> tokens;  // the prompt, then what was sampled
   std::int64_t prompt_tokens = 0;
   std::uint64_t arrival = 0;  // unique; later requests have larger ones
-  Tick since{0};              // when it was submitted; its waiting counts from here
-  Tick due{0};                // the same, moved ahead by its priority (priority.h)
+  Tick due{0};                // when it was submitted, moved ahead by its priority (priority.h)
   Tenant* tenant = nullptr;
   // request.max_tokens, cut to what context and pool leave, and which of them it is.
   std::int64_t max_output = 0;

@@ -5,33 +5,18 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/check.h"
+#include "scheduler/priority.h"
 
 namespace banyan::scheduler {
 
 Queue::Queue(const Options& options, Tenants& tenants)
     : max_passes_(options.max_passes), ageing_(options.ageing), tenants_(tenants) {
   CHECK(options.max_passes >= 0);
-  CHECK(options.ageing > Tick(0));
-}
-
-std::int32_t Queue::AgedPriority(const Job& job, Tick now, Tick ageing) {
-  std::int64_t gained = 0;
-  if (now > job.since) {  // stamped by another thread, it may be a little later than now
-    const auto waited =
-        static_cast<std::uint64_t>(now.count()) - static_cast<std::uint64_t>(job.since.count());
-    const std::uint64_t whole = waited / static_cast<std::uint64_t>(ageing.count());
-    gained = static_cast<std::int64_t>(std::min<std::uint64_t>(whole, kMaxPriority));
-  }
-  return static_cast<std::int32_t>(
-      std::clamp<std::int64_t>(job.request.priority + gained, 0, kMaxPriority));
+  CHECK(options.ageing > Tick(0) && options.ageing <= kMaxAgeing);
 }
 
 Tick Queue::PromotionOf(const Job& job) const {
-  if (job.place.priority == kMaxPriority) return Tick::max();
-  const Tick::rep steps = job.place.priority + 1 - job.request.priority;
-  if (ageing_.count() > Tick::max().count() / steps) return Tick::max();
-  const Tick wait = ageing_ * steps;
-  return job.since > Tick::max() - wait ? Tick::max() : job.since + wait;
+  return job.due + (job.place.priority + 1) * ageing_;
 }
 
 bool Queue::LongestFirst::operator()(const Job* a, const Job* b) const {
@@ -43,9 +28,8 @@ bool Queue::LongestFirst::operator()(const Job* a, const Job* b) const {
 
 void Queue::Push(Job& job, Tick now) {
   CHECK(!job.place.is_in && job.tenant != nullptr);
-  CHECK(job.request.priority >= 0 && job.request.priority <= kMaxPriority);
   job.place.is_in = true;
-  job.place.priority = AgedPriority(job, now, ageing_);
+  job.place.priority = AgedPriority(job.due, now, ageing_);
   job.place.cached_tokens = job.watch.cached_tokens();
   Insert(job);
   ++size_;
@@ -96,7 +80,7 @@ void Queue::Promote(Tick now) {
   while (!promotions_.empty() && promotions_.begin()->first.first <= now) {
     Job& job = *promotions_.begin()->second;
     Erase(job);
-    job.place.priority = AgedPriority(job, now, ageing_);
+    job.place.priority = AgedPriority(job.due, now, ageing_);
     Insert(job);
   }
 }
@@ -107,8 +91,7 @@ void Queue::Insert(Job& job) {
   if (is_new) tenants_.BeginWaiting(*job.tenant, priority);
   found->second.by_length.insert(&job);
   found->second.by_age.insert(&job);
-  const Tick promotion = PromotionOf(job);
-  if (promotion != Tick::max()) promotions_.emplace(std::pair(promotion, job.arrival), &job);
+  if (priority < kMaxPriority) promotions_.emplace(std::pair(PromotionOf(job), job.arrival), &job);
 }
 
 void Queue::Erase(Job& job) {
@@ -122,7 +105,9 @@ void Queue::Erase(Job& job) {
     level.erase(found);
     tenants_.EndWaiting(*job.tenant, priority);
   }
-  promotions_.erase(std::pair(PromotionOf(job), job.arrival));
+  if (priority < kMaxPriority) {
+    CHECK(promotions_.erase(std::pair(PromotionOf(job), job.arrival)) == 1);
+  }
 }
 
 absl::Status Queue::CheckInvariants(Tick now) const {
@@ -137,7 +122,7 @@ absl::Status Queue::CheckInvariants(Tick now) const {
       absl::Status status = CheckClass(waiting, priority, tenant, now);
       if (!status.ok()) return status;
       size += waiting.by_age.size();
-      for (const Job* job : waiting.by_age) promoted_later += PromotionOf(*job) != Tick::max();
+      if (priority < kMaxPriority) promoted_later += waiting.by_age.size();
     }
   }
   if (size != size_) return absl::InternalError("the queue's size is wrong");
@@ -167,11 +152,11 @@ absl::Status Queue::CheckClass(const Class& waiting, std::int32_t priority, cons
     if (place.priority != priority || job->tenant != tenant) return wrong("is in another's class");
     if (!waiting.by_length.contains(job)) return wrong("is not in order of length");
     if (place.passes < 0 || place.passes > max_passes_) return wrong("was passed over too often");
+    if (priority == kMaxPriority) continue;
     const Tick promotion = PromotionOf(*job);
-    if (promotion > now && priority != AgedPriority(*job, now, ageing_)) {
+    if (promotion > now && priority != AgedPriority(job->due, now, ageing_)) {
       return wrong("has another priority than its age gives");
     }
-    if (promotion == Tick::max()) continue;
     const auto found = promotions_.find(std::pair(promotion, job->arrival));
     if (found == promotions_.end() || found->second != job) return wrong("is never promoted");
   }

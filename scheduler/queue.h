@@ -1,7 +1,7 @@
 // The jobs that wait, and which of them is next.
 //
 // Order, lexicographic:
-//   1. aged priority: clamp(priority + floor(waited / ageing), 0, kMaxPriority), high first
+//   1. aged priority (priority.h), high first
 //   2. the tenant whose turn it is (tenants.h)
 //   3. the length of prompt that is cached, long first
 //   4. arrival
@@ -35,9 +35,6 @@ class Queue {
   Queue(const Options& options, Tenants& tenants);  // `tenants` outlives the queue
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
-
-  // Waiting counts from job.since, whatever happened meanwhile.
-  static std::int32_t AgedPriority(const Job& job, Tick now, Tick ageing);
 
   // It is not in, and has its tenant. What is cached of it is taken from its watch.
   void Push(Job& job, Tick now);
@@ -76,7 +73,7 @@ class Queue {
   void Insert(Job& job);  // into the class, and the promotions, that its place says
   void Erase(Job& job);
   Job& NextOf(const Class& waiting) const;
-  Tick PromotionOf(const Job& job) const;  // Tick::max(): never
+  Tick PromotionOf(const Job& job) const;  // when its place's priority is too low
   absl::Status CheckClass(const Class& waiting, std::int32_t priority, const Tenant* tenant,
                           Tick now) const;
 

@@ -69,7 +69,6 @@ void Scheduler::Impl::Submit(Request request, Tick now) {
   job.request = std::move(request);
   job.prompt_tokens = job.known_tokens();
   job.arrival = arrivals_++;
-  job.since = now;
   job.due = DueTime(job.request.priority, now, options_.ageing);
   job.tenant = tenants_.Join(job.request.tenant);
   CHECK(jobs_.emplace(job.request.id, std::move(owned)).second);

@@ -68,9 +68,12 @@ class ReferenceQueue {
   }
 
  private:
+  Tick Submitted(const Job* job) const {
+    return job->due + job->request.priority * options_.ageing;
+  }
   int Aged(const Job* job, Tick now) const {
     std::int64_t priority = job->request.priority;
-    for (Tick at = job->since + options_.ageing; at <= now; at += options_.ageing) ++priority;
+    for (Tick at = Submitted(job) + options_.ageing; at <= now; at += options_.ageing) ++priority;
     return static_cast<int>(std::min<std::int64_t>(priority, kMaxPriority));
   }
 
@@ -97,7 +100,7 @@ class ReferenceQueue {
     std::vector<std::pair<std::pair<Tick, std::uint64_t>, const Job*>> due;
     for (const auto& [job, priority] : waiting_) {
       if (priority == kMaxPriority) continue;
-      const Tick at = job->since + (priority + 1 - job->request.priority) * options_.ageing;
+      const Tick at = Submitted(job) + (priority + 1 - job->request.priority) * options_.ageing;
       if (at <= now) due.push_back({{at, job->arrival}, job});
     }
     std::sort(due.begin(), due.end());
@@ -153,7 +156,7 @@ class Pair {
       case 0:
       case 1:
       case 2:
-        return Come();
+        return filling_ ? Come() : Admit();
       case 3:
         return room_.Advance(Tick(Below(30)));
       case 4:
@@ -170,13 +173,9 @@ class Pair {
   }
 
   void Compare() {
+    CompareTenants();
     ASSERT_EQ(room_.Next(), reference_.Next(room_.now()));
-    for (const std::vector<Job*>* jobs : {&waiting_, &running_}) {
-      for (const Job* job : *jobs) {
-        ASSERT_EQ(job->tenant->deficit(), reference_.deficit(job->tenant->name()));
-        ASSERT_EQ(job->place.passes, reference_.passes(job));
-      }
-    }
+    CompareTenants();
     ASSERT_EQ(room_.queue().size(), waiting_.size());
     room_.CheckInvariants();
   }
@@ -185,12 +184,22 @@ class Pair {
   std::int64_t passes() { return room_.queue().passes(); }
 
  private:
+  void CompareTenants() {
+    for (const std::vector<Job*>* jobs : {&waiting_, &running_}) {
+      for (const Job* job : *jobs) {
+        ASSERT_EQ(job->tenant->deficit(), reference_.deficit(job->tenant->name()));
+        ASSERT_EQ(job->place.passes, reference_.passes(job));
+      }
+    }
+  }
+
   int Below(int bound) { return static_cast<int>(random_() % static_cast<unsigned>(bound)); }
   Job* Pick(const std::vector<Job*>& jobs) {
     return jobs[static_cast<std::size_t>(Below(static_cast<int>(jobs.size())))];
   }
 
   void Come() {
+    filling_ = waiting_.size() < 40;
     const std::string tenant(1, static_cast<char>('a' + std::min(Below(5), Below(8))));
     const int priority = Below(3) == 0 ? Below(10) : 0;
     reference_.Join(tenant);
@@ -199,6 +208,7 @@ class Pair {
     waiting_.push_back(&job);
   }
   void Admit() {
+    filling_ |= waiting_.empty();
     if (waiting_.empty()) return;
     reference_.Next(room_.now());
     Job& job = room_.Admit();
@@ -248,6 +258,7 @@ class Pair {
   std::mt19937_64 random_;
   std::vector<Job*> waiting_;
   std::vector<Job*> running_;  // or they follow
+  bool filling_ = true;        // the queue, up to a bound; then it is emptied
   int admissions_ = 0;
 };
 

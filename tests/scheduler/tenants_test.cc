@@ -171,6 +171,17 @@ TEST(TenantsTest, WhoIsAloneOwesNobody) {
   EXPECT_EQ(ring.Turns(6, 10), "ababab");
 }
 
+TEST(TenantsTest, WhoIsLeftAloneOwesNobodyEither) {
+  Tenants tenants(10);
+  Tenant* a = tenants.Join("a");
+  Tenant* b = tenants.Join("b");
+  tenants.Charge(*a, 45);
+  EXPECT_EQ(a->deficit(), -35);
+  tenants.Leave(b);
+  EXPECT_EQ(a->deficit(), 5);
+  EXPECT_TRUE(tenants.CheckInvariants().ok());
+}
+
 TEST(TenantsTest, NothingIsSavedUp) {
   Ring ring(10);
   Tenant& idle = *ring.tenants().Join("idle");

@@ -5,10 +5,13 @@
 #include <numeric>
 #include <span>
 
+#include "scheduler/priority.h"
+
 namespace banyan::scheduler {
 
 WaitingRoom::WaitingRoom(const Options& options)
-    : cache_({.page_size = 16, .pages = kMostCached / 16}),
+    : ageing_(options.ageing),
+      cache_({.page_size = 16, .pages = kMostCached / 16}),
       path_(kMostCached),
       tenants_(options.quantum),
       queue_(options, tenants_) {
@@ -32,7 +35,7 @@ Job& WaitingRoom::Come(const Arrival& arrival) {
   job.arrival = jobs_.size() - 1;
   job.request.id = RequestId{job.arrival};
   job.request.priority = arrival.priority;
-  job.since = now_;
+  job.due = DueTime(arrival.priority, now_, ageing_);
   job.tenant = tenants_.Join(arrival.tenant);
   SetCached(job, arrival.cached);
   Push(job);

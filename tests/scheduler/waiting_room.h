@@ -48,6 +48,7 @@ class WaitingRoom {
   void CheckInvariants() const;
 
  private:
+  const Tick ageing_;
   radix::PrefixCache cache_;
   std::vector<TokenId> path_;  // cached as a whole
   Tenants tenants_;
