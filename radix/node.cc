@@ -1,8 +1,7 @@
 #include "radix/node.h"
 
-#include <algorithm>
-
 #include "base/check.h"
+#include "base/common_length.h"
 
 namespace banyan::radix {
 namespace {
@@ -13,35 +12,34 @@ std::uint64_t Order(std::span<const TokenId> tokens) {
   return first << 32 | second;
 }
 
-bool Less(std::span<const TokenId> a, std::span<const TokenId> b) {
-  const auto unsigned_less = [](TokenId x, TokenId y) {
-    return static_cast<std::uint32_t>(x) < static_cast<std::uint32_t>(y);
-  };
-  return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), unsigned_less);
+std::strong_ordering Compare(std::span<const TokenId> a, std::span<const TokenId> b) {
+  const auto common = static_cast<std::size_t>(CommonLength(a, b));
+  if (common == a.size() || common == b.size()) return a.size() <=> b.size();
+  return static_cast<std::uint32_t>(a[common]) <=> static_cast<std::uint32_t>(b[common]);
 }
 
 }  // namespace
 
 ChildQuery::ChildQuery(std::span<const TokenId> page) : order(Order(page)), tokens(page) {}
 
-bool operator<(const ChildQuery& a, const ChildQuery& b) {
-  if (a.order != b.order) return a.order < b.order;
-  return Less(a.tokens, b.tokens);
+std::strong_ordering operator<=>(const ChildQuery& a, const ChildQuery& b) {
+  if (a.order != b.order) return a.order <=> b.order;
+  return Compare(a.tokens, b.tokens);
 }
 
 bool ChildOrder::operator()(const Child& a, const Child& b) const {
   if (a.order != b.order) return a.order < b.order;
-  return Less((*nodes_)[a.node].edge.first_page(), (*nodes_)[b.node].edge.first_page());
+  return Compare((*nodes_)[a.node].edge.first_page(), (*nodes_)[b.node].edge.first_page()) < 0;
 }
 
 bool ChildOrder::operator()(const Child& a, const ChildQuery& b) const {
   if (a.order != b.order) return a.order < b.order;
-  return Less((*nodes_)[a.node].edge.first_page(), b.tokens);
+  return Compare((*nodes_)[a.node].edge.first_page(), b.tokens) < 0;
 }
 
 bool ChildOrder::operator()(const ChildQuery& a, const Child& b) const {
   if (a.order != b.order) return a.order < b.order;
-  return Less(a.tokens, (*nodes_)[b.node].edge.first_page());
+  return Compare(a.tokens, (*nodes_)[b.node].edge.first_page()) < 0;
 }
 
 NodeIndex NodeTable::Allocate() {

@@ -1,6 +1,7 @@
 // A node of the tree, and the table that nodes live in.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -29,7 +30,7 @@ struct Child {
 // What a child is looked up by: the tokens that follow, at most a page of them.
 struct ChildQuery {
   explicit ChildQuery(std::span<const TokenId> page);
-  friend bool operator<(const ChildQuery& a, const ChildQuery& b);
+  friend std::strong_ordering operator<=>(const ChildQuery& a, const ChildQuery& b);
   std::uint64_t order;
   std::span<const TokenId> tokens;
 };

@@ -1,6 +1,7 @@
 #include "radix/watches.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/check.h"
@@ -23,8 +24,8 @@ bool IsLike(const WatchEntry& entry, std::int64_t place, std::span<const TokenId
 
 bool WatchOrder::operator()(const WatchEntry& a, const WatchEntry& b) const {
   if (a.place != b.place) return a.place < b.place;
-  if (a.next < b.next) return true;
-  if (b.next < a.next) return false;
+  const std::strong_ordering next = a.next <=> b.next;
+  if (next != 0) return next < 0;
   if (a.watch == nullptr || b.watch == nullptr) return a.watch == nullptr && b.watch != nullptr;
   return a.watch->number_ < b.watch->number_;
 }
@@ -64,21 +65,23 @@ void Watches::OnExtend(NodeIndex end, NodeIndex node, std::span<const TokenId> r
   const std::int64_t place = station->start + nodes_[end].edge.page_count();
   const std::int64_t length = place * page_size_;
   const auto like = run.first(static_cast<std::size_t>(known) + 1);
+  // Those that have the whole first page are neighbours among those that are like it.
   std::vector<Watch*> deeper;
+  auto first_deeper = station->watches.end();
   for (auto at = station->watches.lower_bound(Before(place, like));
-       at != station->watches.end() && IsLike(*at, place, like);) {
+       at != station->watches.end() && IsLike(*at, place, like); ++at) {
     ++visits_;
     Watch& watch = *at->watch;
     const auto rest = watch.tokens_.subspan(static_cast<std::size_t>(length));
     const std::int64_t common = CommonLength(rest, run);
     SetLength(watch, length + common);
-    if (common < page_size_) {
-      ++at;
-    } else {
-      deeper.push_back(&watch);
-      at = station->watches.erase(at);
-    }
+    if (common < page_size_) continue;
+    if (deeper.empty()) first_deeper = at;
+    deeper.push_back(&watch);
   }
+  if (deeper.empty()) return;
+  station->watches.erase(first_deeper,
+                         std::next(first_deeper, static_cast<std::ptrdiff_t>(deeper.size())));
   Hang(deeper, node, node == end ? station->start : place);
   DropIfEmpty(*station);
 }
@@ -202,9 +205,13 @@ void Watches::Hang(std::span<Watch* const> watches, NodeIndex node, std::int64_t
     station->node = node;
     station->start = start;
   }
+  // They often come in order: then the next one's place is behind the last one's.
+  auto at = station->watches.end();
   for (Watch* const watch : watches) {
     watch->station_ = station.get();
-    CHECK(station->watches.insert(Entry(*watch)).second);
+    at = station->watches.insert(at, Entry(*watch));
+    CHECK(at->watch == watch);
+    ++at;
   }
 }
 
