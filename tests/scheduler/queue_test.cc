@@ -341,7 +341,7 @@ TEST(SharesTest, TenantsThatFloodGetTheSameTokens) {
 
 TEST(SharesTest, ATenantBesideAFloodWaitsOneTurnAndNotForTheFlood) {
   WaitingRoom room(QueueOptions());
-  for (int i = 0; i < 1'000; ++i) room.Come({.tenant = "flood", .cached = 50});
+  for (int i = 0; i < 100; ++i) room.Come({.tenant = "flood", .cached = 50});
   for (int i = 0; i < 20; ++i) room.Admit(3);
   const Job& light = room.Come({.tenant = "light"});
   int before = 0;
