@@ -2,7 +2,7 @@
 """Benchmarks a Banyan server, alone or beside a peer, and prints one JSON object.
 
   run.py --banyan BINARY --model GGUF [--peer URL [--peer-model NAME]] [--work speed,replay]
-         [--threads 2] [--rounds 5] [--output FILE]     (--work also takes memory)
+         [--threads 2] [--rounds 5] [--output FILE]     (--work also takes memory, pressure)
 
 Starts its own server on a free port of 127.0.0.1. The peer is any OpenAI-compatible server that already
 runs, with the same model and number of threads. Both do the same work in turn, A B A B, in one run;
@@ -11,7 +11,9 @@ the ratios (Banyan / peer, more is better) are what may be quoted, not the rates
   speed   prefill: a new prompt of about 512 tokens, one token of answer; rate = computed prompt
           tokens / time to the end of the answer. decode: 64 tokens after a short prompt; rate = 63 /
           time from the first to the last token. Medians over the rounds.
-  replay  loadtest/replay.py against both, one after the other.
+  replay  loadtest/replay.py against both, one after the other; for each work the hit rate beside the ideal one, which
+          a cache without bounds would have.
+  pressure  what does not fit: a tenth of the memory that the work fills, with the cache and without it (only ours).
   memory  resident bytes of a server of its own (only ours) after work that filled its small pool, beside
           weights + pool.
 """
@@ -23,67 +25,21 @@ import pathlib
 import random
 import re
 import statistics
-import subprocess
-import sys
 import time
-import urllib.request
 
 import aiohttp
 
 from machine import machine
+from pressure import pressure
+from replays import replay
+from server import Banyan, note
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 WORDS = ("amber bridge copper dune engine forest garden hollow island jungle kettle lantern meadow needle "
          "orchard pepper quarry ribbon saddle temple umbrella valley window yellow").split()
 
 
-def note(text):
-    print(text, file=sys.stderr, flush=True)
-
-
 def prose(rng, words):
     return " ".join(rng.choice(WORDS) for _ in range(words))
-
-
-class Banyan:
-    """A server of our own: started, timed until ready, ended by its process."""
-
-    def __init__(self, args, *more):
-        command = [args.banyan, "serve", "--model", args.model, "--port", "0",
-                   "--threads", str(args.threads), *args.server_arg, *more]
-        started = time.perf_counter()
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # its log goes to ours
-        for line in self.process.stdout:
-            found = re.search(r"http://[\w.\[\]:]+:\d+", line)
-            if found:
-                self.url = found[0]
-                break
-        else:
-            raise SystemExit(f"{' '.join(command)} ended with {self.process.wait()}")
-        while self.get("/ready") is None:
-            if self.process.poll() is not None:
-                raise SystemExit(f"{' '.join(command)} ended with {self.process.returncode}")
-            time.sleep(0.005)
-        self.start_s = time.perf_counter() - started
-
-    def get(self, path):
-        try:
-            with urllib.request.urlopen(self.url + path, timeout=30) as answer:
-                return answer.read().decode()
-        except OSError:
-            return None
-
-    def resident_bytes(self):
-        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
-        return 1024 * int(re.search(r"VmRSS:\s+(\d+)", status)[1])
-
-    def facts(self):
-        model = json.loads(self.get("/v1/models"))["data"][0]
-        return model["id"], model.get("banyan", {})
-
-    def stop(self):
-        self.process.terminate()
-        self.process.wait(60)
 
 
 async def chat(session, url, model, content, max_tokens):
@@ -140,19 +96,6 @@ async def speed(targets, rounds):
     return out
 
 
-def replay(targets, seed):
-    out = {}
-    for name, (url, model) in targets.items():
-        note(f"  replaying against {name}")
-        result = subprocess.run([sys.executable, ROOT / "loadtest/replay.py", "--url", url, "--model", model,
-                                 "--seed", str(seed)], check=True, stdout=subprocess.PIPE, text=True)
-        out[name] = json.loads(result.stdout)
-    if "peer" in out:
-        out["times_quicker"] = {work: round(out["peer"][work]["wall_s"] / out["banyan"][work]["wall_s"], 2)
-                                for work in out["banyan"]}
-    return out
-
-
 def memory(args):
     server = Banyan(args, "--kv-memory", "48MiB")
     try:
@@ -183,7 +126,7 @@ def main():
     ap.add_argument("--output", help="a file for the JSON, besides standard output")
     args = ap.parse_args()
     works = args.work.split(",")
-    if unknown := set(works) - {"speed", "replay", "memory"}:
+    if unknown := set(works) - {"speed", "replay", "memory", "pressure"}:
         ap.error(f"unknown work: {', '.join(unknown)}")
 
     server = Banyan(args)
@@ -197,12 +140,15 @@ def main():
             out["speed"] = asyncio.run(speed(targets, args.rounds))
         if "replay" in works:
             note("replay")
-            out["replay"] = replay(targets, args.seed)
+            out["replay"] = replay(targets, args.seed, server.tokens_of)
     finally:
         server.stop()
     if "memory" in works:
         note("memory")
         out["memory"] = memory(args)
+    if "pressure" in works:
+        note("pressure")
+        out["pressure"] = pressure(args)
     text = json.dumps(out, indent=1)
     print(text)
     if args.output:
