@@ -22,45 +22,56 @@ def line(axes, points, scale, label, **style):
                   label=label, **style)
 
 
-def linear_guide(axes, first, last, value):
-    axes.plot([first, last], [value, value * last / first], color="0.75", linewidth=4, zorder=0, label="linear growth")
+def linear_guide(axes, points):
+    """What growth in proportion looks like, from the first point on."""
+    (first, value), (last, _) = points[0], points[-1]
+    axes.plot([first, last], [value * 1e-3, value * 1e-3 * last / first], color="0.8", linewidth=4, zorder=0,
+              label="linear growth")
 
 
-def finish(axes, title, x, y, target=None):
-    axes.set(xscale="log", yscale="log", title=title, xlabel=x, ylabel=y)
+def finish(axes, title, x, limits, target=None, columns=1):
+    axes.set(xscale="log", yscale="log", title=title, xlabel=x, ylabel="µs", ylim=limits)
     if target:
-        axes.axhline(target[0], color="#2a7f3f", linewidth=1)
-        axes.text(axes.get_xlim()[0] * 1.15, target[0] * 1.06, target[1], color="#2a7f3f", fontsize=8)
+        axes.axhline(target, color="#2a7f3f", linewidth=1, label=f"{target} µs")
     axes.grid(which="major", color="0.9")
-    axes.legend(fontsize=7.5, frameon=False)
+    axes.legend(fontsize=7.5, frameon=False, ncols=columns, loc="upper left", columnspacing=1, handlelength=1.8)
+
+
+def draw_match(benchmarks, axes):
+    points = series(benchmarks, r"Match/(\d+)/16/1")
+    line(axes, points, 1e-3, "the same prefix again", color="#1b6ca8")
+    line(axes, series(benchmarks, r"Match/(\d+)/16/64"), 1e-3, "64 prefixes in turn", color="#c2571a")
+    axes.plot([size for size, _ in points], [size * 1e-3 for size, _ in points], color="#2a7f3f", linewidth=1,
+              label="1 G tokens/s")
+    linear_guide(axes, points)
+    finish(axes, "Match, pin and release a cached prefix", "tokens", (0.1, 300))
+
+
+def draw_pages(benchmarks, axes):
+    for operation, colour in COLOURS.items():
+        for shape, dashes in LINES.items():
+            line(axes, series(benchmarks, rf"{operation.title()}/{shape}/(\d+)"), 1e-3, f"{operation}, {shape}",
+                 color=colour, linestyle=dashes)
+    linear_guide(axes, series(benchmarks, r"Evict/mix/(\d+)"))
+    finish(axes, "One page of the tree", "pages in the tree", (0.01, 100), 1, 4)
+
+
+def draw_steps(benchmarks, running, queued):
+    title = "A step: Next and Complete, full pool"
+    points = series(benchmarks, r"Serve/mix/(\d+)/4096")
+    line(running, points, 1e-3, "4,096 queued", color="#1b6ca8")
+    linear_guide(running, points)
+    finish(running, title, "running requests", (1, 5000), 200)
+    # None queued is no point on a logarithmic axis.
+    points = [point for point in series(benchmarks, r"Serve/mix/256/(\d+)") if point[0] > 0]
+    line(queued, points, 1e-3, "256 running", color="#1b6ca8")
+    linear_guide(queued, points)
+    finish(queued, title, "queued requests", (10, 5000), 200)
 
 
 def draw(benchmarks, path):
     figure, ((match, pages), (running, queued)) = plt.subplots(2, 2, figsize=(11, 8.2), constrained_layout=True)
-
-    line(match, series(benchmarks, r"Match/(\d+)/16/1"), 1e-3, "the same prefix again", color="#1b6ca8")
-    line(match, series(benchmarks, r"Match/(\d+)/16/64"), 1e-3, "64 prefixes in turn", color="#c2571a")
-    sizes = [size for size, _ in series(benchmarks, r"Match/(\d+)/16/1")]
-    if sizes:
-        match.plot(sizes, [size * 1e-3 for size in sizes], color="#2a7f3f", linewidth=1, label="1 G tokens/s")
-        linear_guide(match, sizes[0], sizes[-1], sizes[0] * 3e-4)
-    finish(match, "Match, pin and release a cached prefix", "tokens", "µs")
-
-    for operation, colour in COLOURS.items():
-        for shape, dashes in LINES.items():
-            line(pages, series(benchmarks, rf"{operation.title()}/{shape}/(\d+)"), 1e-3, f"{operation}, {shape}",
-                 color=colour, linestyle=dashes)
-    linear_guide(pages, 1000, 30_000, 0.03)
-    finish(pages, "One page of the tree", "pages in the tree", "µs", (1, "1 µs"))
-
-    line(running, series(benchmarks, r"Serve/mix/(\d+)/4096"), 1e-3, "4,096 queued", color="#1b6ca8")
-    linear_guide(running, 16, 1024, 4)
-    finish(running, "A step: Next and Complete, full pool", "running requests", "µs", (200, "200 µs"))
-
-    # None is no point on a logarithmic axis.
-    line(queued, [p for p in series(benchmarks, r"Serve/mix/256/(\d+)") if p[0] > 0], 1e-3, "256 running",
-         color="#1b6ca8")
-    linear_guide(queued, 256, 1024, 50)
-    finish(queued, "A step: Next and Complete, full pool", "queued requests", "µs", (200, "200 µs"))
-
-    figure.savefig(path, dpi=90)
+    draw_match(benchmarks, match)
+    draw_pages(benchmarks, pages)
+    draw_steps(benchmarks, running, queued)
+    figure.savefig(path, dpi=80)
