@@ -24,6 +24,8 @@ def line(axes, points, scale, label, **style):
 
 def linear_guide(axes, points):
     """What growth in proportion looks like, from the first point on."""
+    if not points:  # not measured this time
+        return
     (first, value), (last, _) = points[0], points[-1]
     axes.plot([first, last], [value * 1e-3, value * 1e-3 * last / first], color="0.8", linewidth=4, zorder=0,
               label="linear growth")
