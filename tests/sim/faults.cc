@@ -93,9 +93,11 @@ void World::ShutDown() {
   stage_.trace.Add("the scheduler is destroyed");
   if (random_.OneIn(2)) {
     order_check_.BeforeNext();
+    turn_check_.BeforeNext();
     in_next_ = true;
     const Batch& batch = stage_.scheduler->Next(stage_.now());
     in_next_ = false;
+    turn_check_.AfterNext(order_check_.preempted());
     if (!batch.empty()) {
       batch_check_.Check(batch);
       for (Client* client : batch_check_.admitted()) client->just_admitted = false;

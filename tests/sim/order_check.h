@@ -24,6 +24,7 @@ class OrderCheck {
   void AfterNext(const Batch& batch, const std::vector<Client*>& admitted);
   // After every call.
   void CheckPriorities();
+  int preempted() const { return preempted_; }  // in the latest Next
 
  private:
   std::int32_t Aged(const Client& client) const;

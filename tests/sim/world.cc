@@ -18,6 +18,7 @@ World::World(std::uint64_t seed, const Scenario& scenario)
       batch_check_(stage_),
       share_check_(stage_),
       order_check_(stage_),
+      turn_check_(stage_),
       account_check_(stage_),
       reader_(stage_),
       poisoned_(static_cast<std::size_t>(scenario.cache.pages), true) {
@@ -118,6 +119,7 @@ void World::Submit(scheduler::Request request) {
   ++stage_.counts.requests;
   stage_.trace.Add("arrives: %d tokens, realm %d, priority %d, at most %d more", client.id, prompt,
                    client.realm, client.request.priority, client.max_output);
+  turn_check_.OnSubmit(client);
   stage_.scheduler->Submit(std::move(request), stage_.now());
   Require(client.finished == !client.fits, "was refused wrongly, or was not", client.id);
   Settle();
@@ -127,9 +129,11 @@ void World::Submit(scheduler::Request request) {
 
 bool World::Step() {
   order_check_.BeforeNext();
+  turn_check_.BeforeNext();
   in_next_ = true;
   const Batch& batch = stage_.scheduler->Next(stage_.now());
   in_next_ = false;
+  turn_check_.AfterNext(order_check_.preempted());
   if (batch.empty()) {
     for (const Client& client : stage_.clients) {
       Require(!client.live(), "waits, and nothing runs", client.id);
@@ -228,6 +232,7 @@ void World::Settle() {
   account_check_.Check(in_flight_);
   if (stage_.scheduler != nullptr) {
     order_check_.CheckPriorities();
+    turn_check_.Check();
     share_check_.CheckFollowers();
   }
   for (Client& client : stage_.clients) {
@@ -265,6 +270,7 @@ void World::OnAdmitted(const scheduler::Request& request, const scheduler::Admis
   account_check_.OnLeftQueue();
   stage_.counts.cached_tokens += client.cached;
   order_check_.OnAdmitted(client);
+  turn_check_.OnAdmitted(client);
   share_check_.OnAdmitted(client);
 }
 
@@ -307,6 +313,7 @@ void World::OnToken(const scheduler::Request& request, Tick since_last) {
 
 void World::OnSampled(Client& client) {
   Require(client.arriving, "has a token that nothing sampled", client.id);
+  turn_check_.OnSampled(client);
   client.arriving = false;
   client.prefill = false;
   client.latest_token_at = stage_.now();
@@ -328,6 +335,7 @@ void World::OnFinished(const scheduler::Request& request, FinishReason reason,
   client.left_queue = true;
   client.finished = true;
   client.reason = reason;
+  turn_check_.OnFinished(client);
   client.usage = usage;
   client.in_flight = false;
   account_check_.CheckUsage(client);

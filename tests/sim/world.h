@@ -16,6 +16,7 @@
 #include "tests/sim/reader.h"
 #include "tests/sim/share_check.h"
 #include "tests/sim/stage.h"
+#include "tests/sim/turn_check.h"
 #include "tests/sim/workload.h"
 
 namespace banyan::sim {
@@ -71,6 +72,7 @@ class World : public scheduler::Observer, public radix::Observer {
   BatchCheck batch_check_;
   ShareCheck share_check_;
   OrderCheck order_check_;
+  TurnCheck turn_check_;
   AccountCheck account_check_;
   Reader reader_;
   std::vector<RequestId> ended_;  // since the last Settle
