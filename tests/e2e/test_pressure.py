@@ -38,7 +38,7 @@ def converse(server):
 
 
 def test_a_pool_of_a_tenth_of_the_work():
-    with banyan.serving("--kv-memory", "8MiB") as ample:
+    with banyan.serving("--kv-memory", "256KiB") as ample:
         texts, prompt_tokens, _ = converse(ample)
         assert ample.metric("banyan_preemptions_total") == 0
     small = ["--kv-memory", TENTH * PAGE]

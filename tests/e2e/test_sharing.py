@@ -23,7 +23,8 @@ def caching(request):
 @pytest.fixture(scope="module")
 def slow(caching):
     """Its steps are small, so that one prompt takes many of them."""
-    with banyan.serving("--kv-memory", "8MiB", "--max-running", str(CLIENTS), "--max-batch-tokens",
+    # 4,096 pages hold 32 prompts that share nothing.
+    with banyan.serving("--kv-memory", "512KiB", "--max-running", str(CLIENTS), "--max-batch-tokens",
                         CLIENTS + 1, "--prefix-caching", caching) as server:
         yield server
         banyan.eventually(server.is_idle, "all pages given up after the tests")
