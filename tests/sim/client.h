@@ -50,6 +50,7 @@ struct Client {
   int passes = 0;
   bool kept_private = false;       // a step came back since it does not
   std::int64_t cached = -1;        // at its first admission
+  std::int64_t began_with = 0;     // tokens that it had when it was last admitted
   std::int64_t computed = 0;       // tokens whose KV its pages hold; 0 when it does not run
   std::int64_t high_water = 0;     // the most that `computed` ever was
   std::int64_t sampled = 0;        // accepted

@@ -1,6 +1,7 @@
 #include "tests/sim/order_check.h"
 
 #include <algorithm>
+#include <map>
 #include <span>
 
 #include "scheduler/request_state.h"
@@ -134,9 +135,36 @@ void OrderCheck::AfterNext(const Batch& batch, const std::vector<Client*>& admit
     }
   }
   stage_.counts.passes = passes_;
+  CheckNewcomers(admitted);
   CheckPrefills(batch);
   if (!admitted.empty()) CheckHeadroom();
   if (preempted_ == 0) CheckNotIdle(batch);
+}
+
+// Nobody is admitted sooner than there is something of a step for him: before that others publish
+// what he needs. One newcomer may want more than is left, and another one, which is shorter than
+// all, has its share of a step that is full.
+void OrderCheck::CheckNewcomers(const std::vector<Client*>& admitted) {
+  std::int64_t left = stage_.scenario.scheduler.max_batch_tokens;
+  std::int64_t wanted = 0;
+  std::int64_t shortest = INT64_MAX;  // of those that ran before
+  for (const Client& client : stage_.clients) {
+    if (!client.running) continue;
+    if (!client.prefill) --left;
+    if (client.prefill) wanted += client.remaining();
+    const bool is_new = client.admitted_step == stage_.step + 1;
+    if (client.prefill && !is_new) shortest = std::min(shortest, client.remaining());
+  }
+  std::vector<std::int64_t> newcomers;
+  for (const Client* client : admitted) {
+    if (client->live()) newcomers.push_back(client->remaining());
+  }
+  if (newcomers.empty()) return;
+  std::sort(newcomers.rbegin(), newcomers.rend());
+  const std::int64_t others = wanted - newcomers[0] - (newcomers.size() > 1 ? newcomers[1] : 0);
+  const bool has_share = newcomers.size() == 1 && left >= 4 && newcomers[0] < shortest;
+  Require(others < left || has_share, "%d were admitted, and others want %d tokens of %d", kNobody,
+          static_cast<std::int64_t>(newcomers.size()), others, left);
 }
 
 // Better-ranked prefills first; the shortest has a quarter at most when others want more, and that
@@ -146,13 +174,15 @@ void OrderCheck::CheckPrefills(const Batch& batch) {
     const Client* client;
     std::int32_t rank;
     std::int64_t got;
+    std::int64_t deficit;
   };
   std::vector<Prefill> prefills;
   std::int64_t left = stage_.scenario.scheduler.max_batch_tokens;
   for (const Client& client : stage_.clients) {
     if (!client.running) continue;
     if (client.prefill) {
-      prefills.push_back({&client, Aged(client), 0});
+      const auto status = stage_.scheduler->Inspect(client.id, stage_.now());
+      prefills.push_back({&client, Aged(client), 0, status->deficit});
     } else {
       --left;
     }
@@ -189,6 +219,7 @@ void OrderCheck::CheckPrefills(const Batch& batch) {
     for (const Prefill& other : prefills) {
       const bool is_behind =
           other.rank < prefill.rank ||
+          (other.rank == prefill.rank && other.deficit < prefill.deficit) ||
           (other.rank == prefill.rank && other.client->request.tenant == client.request.tenant &&
            other.client->arrival > client.arrival);
       if (!is_behind) continue;
@@ -260,13 +291,23 @@ void OrderCheck::CheckNotIdle(const Batch& batch) {
 void OrderCheck::CheckPriorities() {
   Require(stage_.scheduler->stats().passes == passes_, "it says %d passes, and there were %d",
           kNobody, stage_.scheduler->stats().passes, passes_);
+  std::map<RequestId, std::int32_t> wanted;  // of those that run: with their followers'
   for (const Client& client : stage_.clients) {
+    if (client.running) wanted[client.id] = std::max(wanted[client.id], Aged(client));
     if (!client.waits()) continue;
     const auto status = stage_.scheduler->Inspect(client.id, stage_.now());
+    if (status->producer) {
+      std::int32_t& priority = wanted[*status->producer];
+      priority = std::max(priority, Aged(client));
+    }
     Require(status->aged_priority == Aged(client), "has priority %d, not %d", client.id,
             status->aged_priority, Aged(client));
     Require(status->passes == client.passes, "was passed over %d times, not %d", client.id,
             status->passes, client.passes);
+  }
+  for (const auto& [id, priority] : wanted) {
+    const std::int32_t told = stage_.scheduler->Inspect(id, stage_.now())->aged_priority;
+    Require(told == priority, "runs with priority %d, not %d", id, told, priority);
   }
 }
 

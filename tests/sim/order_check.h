@@ -32,6 +32,7 @@ class OrderCheck {
   std::vector<Client*> Queue();
   void Pass(Client& admitted, const std::vector<Client*>& queue);
   void FindResumed();
+  void CheckNewcomers(const std::vector<Client*>& admitted);
   void CheckPrefills(const Batch& batch);
   void CheckHeadroom();
   void CheckNotIdle(const Batch& batch);

@@ -19,6 +19,7 @@ World::World(std::uint64_t seed, const Scenario& scenario)
       share_check_(stage_),
       order_check_(stage_),
       turn_check_(stage_),
+      keep_check_(stage_),
       account_check_(stage_),
       reader_(stage_),
       poisoned_(static_cast<std::size_t>(scenario.cache.pages), true) {
@@ -153,6 +154,7 @@ bool World::Step() {
   batch_check_.Check(batch);
   order_check_.AfterNext(batch, batch_check_.admitted());
   share_check_.CheckRendezvous(batch_check_.admitted());
+  keep_check_.AfterNext(batch_check_.admitted());
   for (Client* client : batch_check_.admitted()) client->just_admitted = false;
   ++stage_.step;
   in_flight_ = true;
@@ -173,6 +175,7 @@ bool World::Step() {
 void World::Finish(const Batch& batch) {
   const int fail_one_in = calm_ ? 0 : stage_.scenario.faults.fail_one_in;
   const bool fails = fail_one_in > 0 && random_.OneIn(fail_one_in);
+  stage_.clock.Advance(stage_.scenario.tick / 4);  // a step takes time
   stage_.model.Copy(batch);
   batch_check_.CheckContents(batch);
   const StepResult result =
@@ -282,6 +285,7 @@ void World::OnPreempted(const scheduler::Request& request, std::int64_t output_t
           client.id, output_tokens, client.sampled);
   stage_.trace.Add("is preempted with %d tokens computed", client.id, client.computed);
   order_check_.OnPreempted(client);
+  keep_check_.OnGivenUp(client);
   account_check_.OnPreempted();
   ++client.preemptions;
   ++stage_.counts.preemptions;
@@ -339,6 +343,7 @@ void World::OnFinished(const scheduler::Request& request, FinishReason reason,
   client.usage = usage;
   client.in_flight = false;
   account_check_.CheckUsage(client);
+  keep_check_.OnGivenUp(client);
   StopRunning(client);
   ended_.push_back(client.id);
   Counts& counts = stage_.counts;

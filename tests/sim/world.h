@@ -11,6 +11,7 @@
 #include "scheduler/scheduler.h"
 #include "tests/sim/account_check.h"
 #include "tests/sim/batch_check.h"
+#include "tests/sim/keep_check.h"
 #include "tests/sim/order_check.h"
 #include "tests/sim/random.h"
 #include "tests/sim/reader.h"
@@ -73,6 +74,7 @@ class World : public scheduler::Observer, public radix::Observer {
   ShareCheck share_check_;
   OrderCheck order_check_;
   TurnCheck turn_check_;
+  KeepCheck keep_check_;
   AccountCheck account_check_;
   Reader reader_;
   std::vector<RequestId> ended_;  // since the last Settle
