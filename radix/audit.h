@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string_view>
 #include <vector>
 
@@ -37,7 +36,6 @@ class Audit {
   bool WalkBranches();
   bool CheckNode(NodeIndex index);
   bool CheckChildren(NodeIndex index);
-  bool CheckChild(NodeIndex parent, NodeIndex index, std::span<const TokenId> before);
   bool CheckViews();
   bool CheckLease(const View& view);
   bool CheckOwnPages(const View& view);
