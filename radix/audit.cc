@@ -87,7 +87,7 @@ bool Audit::WalkBranches() {
     const NodeIndex index = walked_[i];
     if (!CheckNode(index) || !CheckChildren(index)) return false;
     if (nodes_[index].children == nullptr) continue;
-    for (const Child& child : *nodes_[index].children) walked_.push_back(child.node);
+    nodes_[index].children->ForEach([&](NodeIndex child) { walked_.push_back(child); });
   }
   return Require(static_cast<std::int64_t>(walked_.size()) == nodes_.live(),
                  "nodes that no root leads to; live", nodes_.live());
@@ -134,31 +134,31 @@ bool Audit::CheckChildren(NodeIndex index) {
   if (node.children == nullptr) return true;
   if (!Require(!node.children->empty(), "an empty set of children", index)) return false;
   std::span<const TokenId> before;
-  for (const Child& entry : *node.children) {
-    if (!Require(entry.node < nodes_.end() && nodes_[entry.node].live &&
-                     nodes_[entry.node].parent == index,
-                 "a child that has another parent", entry.node)) {
-      return false;
-    }
-    const Node& child = nodes_[entry.node];
-    const std::span<const TokenId> page = child.edge.first_page();
-    if (!Require(!page.empty() && entry.order == ChildQuery(page).order,
-                 "a child filed under other tokens", entry.node) ||
-        !Require(child.detached == node.detached, "a node half detached", entry.node) ||
-        !Require(child.pins > 0 || child.last_use <= node.last_use,
-                 "a parent older than its unpinned child", entry.node)) {
-      return false;
-    }
-    // In lexicographic order a prefix comes right before what it is a prefix of.
-    const auto differ = std::mismatch(before.begin(), before.end(), page.begin(), page.end());
-    if (!Require(before.empty() || (differ.first != before.end() && differ.second != page.end() &&
-                                    *differ.first < *differ.second),
-                 "siblings out of order, or alike in their first page", entry.node)) {
-      return false;
-    }
-    before = page;
+  bool sound = true;
+  node.children->ForEach([&](NodeIndex child) {
+    sound = sound && CheckChild(index, child, before);
+    if (sound) before = nodes_[child].edge.first_page();
+  });
+  return sound &&
+         Require(node.children->IsSound(nodes_), "children filed under other tokens", index);
+}
+
+bool Audit::CheckChild(NodeIndex parent, NodeIndex index, std::span<const TokenId> before) {
+  if (!Require(index < nodes_.end() && nodes_[index].live && nodes_[index].parent == parent,
+               "a child that has another parent", index)) {
+    return false;
   }
-  return true;
+  const Node& child = nodes_[index];
+  const std::span<const TokenId> page = child.edge.first_page();
+  // In lexicographic order a prefix comes right before what it is a prefix of.
+  const auto differ = std::mismatch(before.begin(), before.end(), page.begin(), page.end());
+  return Require(!page.empty(), "a child without tokens", index) &&
+         Require(child.detached == nodes_[parent].detached, "a node half detached", index) &&
+         Require(child.pins > 0 || child.last_use <= nodes_[parent].last_use,
+                 "a parent older than its unpinned child", index) &&
+         Require(before.empty() || (differ.first != before.end() && differ.second != page.end() &&
+                                    *differ.first < *differ.second),
+                 "siblings out of order, or alike in their first page", index);
 }
 
 bool Audit::CheckViews() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -36,6 +37,7 @@ class Audit {
   bool WalkBranches();
   bool CheckNode(NodeIndex index);
   bool CheckChildren(NodeIndex index);
+  bool CheckChild(NodeIndex parent, NodeIndex index, std::span<const TokenId> before);
   bool CheckViews();
   bool CheckLease(const View& view);
   bool CheckOwnPages(const View& view);

@@ -54,22 +54,9 @@ Branches::Step Branches::BestChild(NodeIndex parent, std::span<const TokenId> to
   const Node& node = nodes_[parent];
   if (node.children == nullptr) return {};
   const auto page = tokens.first(std::min(tokens.size(), static_cast<std::size_t>(page_size_)));
-  const ChildQuery query(page);
-  const auto above = node.children->lower_bound(query);
-  Step best;
-  const auto consider = [&](const Child& child) {
-    if (child.order >> 32 != query.order >> 32) return;  // another first token
-    const std::int32_t common = CommonLength(nodes_[child.node].edge.first_page(), page);
-    if (common > best.common) best = {child.node, common};
-  };
-  if (above != node.children->end()) consider(*above);
-  if (above != node.children->begin() && best.common < static_cast<std::int32_t>(page.size())) {
-    consider(*std::prev(above));
-  }
-  if (best.common == page_size_) {
-    best.common = CommonLength(nodes_[best.child].edge.tokens(), tokens);
-  }
-  return best;
+  auto [child, common] = node.children->Find(nodes_, page);
+  if (common == page_size_) common = CommonLength(nodes_[child].edge.tokens(), tokens);
+  return {child, common};
 }
 
 NodeIndex Branches::AddRoot() { return nodes_.Allocate(); }
@@ -95,7 +82,6 @@ NodeIndex Branches::Split(NodeIndex lower_index, std::int32_t pages) {
   Node& lower = nodes_[lower_index];
   Node& upper = nodes_[upper_index];
   const NodeIndex parent = lower.parent;
-  Unlink(parent, lower_index);
   upper.parent = parent;
   upper.last_use = lower.last_use;
   upper.last_match = lower.last_match;
@@ -114,7 +100,7 @@ NodeIndex Branches::Split(NodeIndex lower_index, std::int32_t pages) {
     upper.held = held;
     Link(upper_index, lower_index);
   });
-  Link(parent, upper_index);
+  nodes_[parent].children->Replace(nodes_, lower_index, upper_index);
   watches_.OnSplit(upper_index, lower_index);
   return upper_index;
 }
@@ -187,7 +173,7 @@ bool Branches::Unhold(NodeIndex index) {
 void Branches::Touch(NodeIndex index, std::uint64_t use, Tick now) {
   Node& node = nodes_[index];
   if (node.indexed) {  // keyed by the last use: out, and in again by Change
-    eviction_->Erase(index);
+    eviction_->Erase(index, node.last_use);
     node.indexed = false;
   }
   Change(index, [&] {
@@ -227,21 +213,20 @@ void Branches::Change(NodeIndex index, F change) {
   if (indexed) {
     eviction_->Insert(index, node.last_use);
   } else {
-    eviction_->Erase(index);
+    eviction_->Erase(index, node.last_use);
   }
 }
 
 void Branches::Link(NodeIndex parent, NodeIndex child) {
-  std::unique_ptr<ChildSet>& children = nodes_[parent].children;
-  if (children == nullptr) children = std::make_unique<ChildSet>(ChildOrder(&nodes_));
-  const ChildQuery query(nodes_[child].edge.first_page());
-  CHECK(children->insert(Child{query.order, child}).second);
+  std::unique_ptr<Siblings>& children = nodes_[parent].children;
+  if (children == nullptr) children = std::make_unique<Siblings>();
+  children->Insert(nodes_, child);
 }
 
 void Branches::Unlink(NodeIndex parent, NodeIndex child) {
-  std::unique_ptr<ChildSet>& children = nodes_[parent].children;
-  const ChildQuery query(nodes_[child].edge.first_page());
-  CHECK(children != nullptr && children->erase(Child{query.order, child}) == 1);
+  std::unique_ptr<Siblings>& children = nodes_[parent].children;
+  CHECK(children != nullptr);
+  children->Erase(nodes_, child);
   if (children->empty()) children.reset();
 }
 

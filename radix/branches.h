@@ -50,9 +50,8 @@ class Branches {
   // How many pages that Evict could take would be pinned by leasing all whole pages of a match, and
   // holding the page that matches in part.
   std::int64_t EvictablePages(const Match& match) const;
-  // The child that has the longest common run with `tokens` (not empty), and its length. kNoNode
-  // when none has the first token. O(log children * page + run). Siblings are no prefixes of one
-  // another, so the longest common prefix is found beside the place of `tokens` in their order.
+  // A child that has the longest common run with `tokens` (not empty), and its length. kNoNode when
+  // none has the first token. O(log children + run).
   struct Step {
     NodeIndex child = kNoNode;
     std::int32_t common = 0;

@@ -101,12 +101,12 @@ std::int32_t Tree::GiveTreePages(View& view, std::span<const TokenId> run) {
 }
 
 // Whether the edge that the view's lease ends with may grow by the view's pages: nobody else's
-// lease ends there, and it has no children and is not full. A page that a copy reads begins a node.
+// lease ends there, and it has no children and is not full. So a page that a copy reads begins a
+// node: the lease of the view that copies it ends there, too.
 bool Tree::ExtendsInPlace(const View& view) const {
   const Node& tip = branches_.nodes()[view.lease_.node_.index];
   return !tip.is_root() && tip.children == nullptr && tip.pins == 1 &&
-         tip.edge.page_count() < MaxEdgePages(options_.page_size) &&
-         !copies_.contains(view.table_[static_cast<std::size_t>(view.lease_.pages_)]);
+         tip.edge.page_count() < MaxEdgePages(options_.page_size);
 }
 
 // Copies may read the first page of a node that was just made of a view's pages.

@@ -118,9 +118,8 @@ void Tree::Flush(NamespaceId name_space) {
   const NodeIndex root = Root(name_space);
   std::vector<NodeIndex> below = {root};  // parents before children
   for (std::size_t i = 0; i < below.size(); ++i) {
-    const ChildSet* children = branches_.nodes()[below[i]].children.get();
-    if (children == nullptr) continue;
-    for (const Child& child : *children) below.push_back(child.node);
+    const Siblings* children = branches_.nodes()[below[i]].children.get();
+    if (children != nullptr) children->ForEach([&](NodeIndex child) { below.push_back(child); });
   }
   const std::vector<Watch*> watches = branches_.watches().Uproot(below);
   for (std::size_t i = below.size(); i-- > 1;) Detach(below[i]);

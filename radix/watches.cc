@@ -12,7 +12,7 @@ namespace {
 
 // Comes before all entries at `place` whose next tokens begin with `prefix`.
 WatchEntry Before(std::int64_t place, std::span<const TokenId> prefix = {}) {
-  return {place, ChildQuery(prefix), nullptr};
+  return {place, NextPage(prefix), nullptr};
 }
 
 bool IsLike(const WatchEntry& entry, std::int64_t place, std::span<const TokenId> prefix) {
@@ -20,7 +20,25 @@ bool IsLike(const WatchEntry& entry, std::int64_t place, std::span<const TokenId
          std::equal(prefix.begin(), prefix.end(), entry.next.tokens.begin());
 }
 
+std::uint64_t Order(std::span<const TokenId> tokens) {
+  const std::uint64_t first = tokens.empty() ? 0 : static_cast<std::uint32_t>(tokens[0]);
+  const std::uint64_t second = tokens.size() > 1 ? static_cast<std::uint32_t>(tokens[1]) : 0;
+  return first << 32 | second;
+}
+
 }  // namespace
+
+NextPage::NextPage(std::span<const TokenId> page) : order(Order(page)), tokens(page) {}
+
+std::strong_ordering operator<=>(const NextPage& a, const NextPage& b) {
+  if (a.order != b.order) return a.order <=> b.order;
+  const auto common = static_cast<std::size_t>(CommonLength(a.tokens, b.tokens));
+  if (common == a.tokens.size() || common == b.tokens.size()) {
+    return a.tokens.size() <=> b.tokens.size();
+  }
+  return static_cast<std::uint32_t>(a.tokens[common]) <=>
+         static_cast<std::uint32_t>(b.tokens[common]);
+}
 
 bool WatchOrder::operator()(const WatchEntry& a, const WatchEntry& b) const {
   if (a.place != b.place) return a.place < b.place;
@@ -172,7 +190,7 @@ WatchEntry Watches::Entry(Watch& watch) const {
   const std::int64_t place = watch.cached_tokens_ / page_size_;
   auto next = watch.tokens_.subspan(static_cast<std::size_t>(place * page_size_));
   next = next.first(std::min(next.size(), static_cast<std::size_t>(page_size_)));
-  return {place, ChildQuery(next), &watch};
+  return {place, NextPage(next), &watch};
 }
 
 void Watches::Shorten(WatchStation& station, std::int64_t place, std::span<const TokenId> prefix,

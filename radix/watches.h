@@ -24,6 +24,7 @@
 // Internal to this room.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -37,9 +38,16 @@
 
 namespace banyan::radix {
 
+// Tokens in lexicographic order; the first two of them decide most comparisons.
+struct NextPage {
+  explicit NextPage(std::span<const TokenId> page);
+  friend std::strong_ordering operator<=>(const NextPage& a, const NextPage& b);
+  std::uint64_t order;
+  std::span<const TokenId> tokens;  // at most a page
+};
 struct WatchEntry {
   std::int64_t place = 0;  // whole pages from the root
-  ChildQuery next;         // the tokens of the watch's next page
+  NextPage next;           // the tokens that follow these in the watch's prompt
   Watch* watch = nullptr;  // null in a query, which comes before all that are alike
 };
 struct WatchOrder {

@@ -175,6 +175,7 @@ std::optional<RequestStatus> Scheduler::Impl::Inspect(RequestId request, Tick no
   status.aged_priority = Priority(job, now);
   status.passes = job.place.passes;
   status.tokens = job.view.tokens();
+  status.deficit = job.tenant->deficit();
   if (job.producer != nullptr) status.producer = job.producer->request.id;
   return status;
 }

@@ -100,6 +100,7 @@ struct RequestStatus {
   std::int32_t aged_priority = 0;     // what it asked for and what waiting added; 0..kMaxPriority
   std::int32_t passes = 0;            // how often it was passed over while it waited longest
   std::int64_t tokens = 0;            // whose KV its pages hold; 0 while it waits
+  std::int64_t deficit = 0;           // its tenant's: tokens left of its turn; <= 0: a debt
   std::optional<RequestId> producer;  // kFollowing: who computes what it needs
 };
 

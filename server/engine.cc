@@ -94,7 +94,8 @@ void Engine::Publish() { telemetry_.Publish(scheduler_->stats(), cache_.stats(),
 void Engine::CheckWhenIdle() {
   if (checked_ || !scheduler_->idle()) return;
   checked_ = true;
-  const absl::Status status = cache_.CheckInvariants();
+  absl::Status status = scheduler_->CheckInvariants();
+  if (status.ok()) status = cache_.CheckInvariants();
   if (status.ok()) return;
   // A tree that contradicts itself could answer one prompt with another's pages.
   CheckFailed(__FILE__, __LINE__, std::string(status.message()).c_str());

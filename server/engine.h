@@ -44,8 +44,8 @@ class Engine {
   void TakeMail(std::chrono::nanoseconds patience);
   bool Step();  // false when there was nothing to run
   void Publish();
-  // When nothing has run for a while: the tree's invariants, once after work was done. Aborts on a
-  // violation.
+  // When nothing has run for a while: the invariants of scheduler and tree, once after work was
+  // done. Aborts on a violation.
   void CheckWhenIdle();
 
   const Clock& clock_;

@@ -8,10 +8,10 @@ import aiohttp
 from replays import Seen, ideal, run
 from server import Banyan, note
 
-MEMORY = "27MiB"
+MEMORY = "32MiB"
 # Requests of each phase, and how many of them at once.
-PHASES = (("before", 16, 4), ("pulse", 32, 32), ("after", 16, 4))
-ANSWER = 160  # tokens: more than is kept free for those that run, so that some are preempted
+PHASES = (("before", 32, 4), ("pulse", 64, 64), ("after", 32, 4))
+ANSWER = 32
 
 
 async def phase(url, model, name, requests, at_once):

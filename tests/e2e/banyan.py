@@ -6,6 +6,7 @@ import pathlib
 import re
 import signal
 import socket
+import struct
 import subprocess
 import tempfile
 import threading
@@ -108,6 +109,12 @@ class Server:
         events = [line.removeprefix("data: ") for line in lines]
         return [e if e == "[DONE]" else json.loads(e) for e in events]
 
+    def complete(self, prompt, **members):
+        """The whole answer of /v1/completions, which must be one."""
+        answer = self.post("/v1/completions", {"prompt": prompt, **members})
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
     def metrics(self):
         """{name{labels}: value}, histograms' buckets too."""
         values = {}
@@ -129,6 +136,17 @@ class Server:
                 found[match.group(1)] = int(value)
         return found
 
+    def pool(self):
+        """All pages there are, by what gateways read."""
+        info = next(name for name in self.metrics() if name.startswith("vllm:cache_config_info"))
+        return int(re.search(r'num_gpu_blocks="(\d+)"', info).group(1))
+
+    def computed(self):
+        """Tokens of prompts that steps computed, and all tokens that they computed again."""
+        metrics = self.metrics()
+        return metrics["banyan_computed_prompt_tokens_total"] + \
+            metrics["banyan_recomputed_tokens_total"]
+
     def is_idle(self):
         """Nothing runs and no page is held by a request."""
         metrics = self.metrics()
@@ -145,10 +163,8 @@ class Server:
 
     def raw_chat(self, messages, **members):
         """As raw(), with a whole chat request."""
-        body = json.dumps({"messages": as_messages(messages), **members}).encode()
-        head = ("POST /v1/chat/completions HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\n"
-                f"Content-Length: {len(body)}\r\n\r\n").encode()
-        return self.raw(head + body)
+        return self.raw(post_bytes("/v1/chat/completions",
+                                   {"messages": as_messages(messages), **members}))
 
 
 class Answer:
@@ -165,6 +181,25 @@ class Answer:
         self.cached = usage["prompt_tokens_details"]["cached_tokens"]
         assert usage["total_tokens"] == self.prompt + self.output
         assert 0 <= self.cached < self.prompt
+
+
+def post_bytes(path, body):
+    """A whole POST request as it goes over the wire."""
+    body = json.dumps(body).encode()
+    head = (f"POST {path} HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n")
+    return head.encode() + body
+
+
+def reset(connection):
+    """Closes with RST instead of FIN."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+
+
+def cached(answer):
+    """The cached tokens of an answer's prompts."""
+    return answer["usage"]["prompt_tokens_details"]["cached_tokens"]
 
 
 def as_messages(messages):

@@ -14,12 +14,6 @@ def client(smol):
     return openai.OpenAI(base_url=smol.url + "/v1", api_key="none", max_retries=0)
 
 
-def complete(server, prompt, **members):
-    answer = server.post("/v1/completions", {"prompt": prompt, **members})
-    assert answer.status_code == 200, answer.text
-    return answer.json()
-
-
 def events(server, **body):
     answer = server.post("/v1/completions", {"stream": True, **body})
     assert answer.status_code == 200, answer.text
@@ -29,11 +23,11 @@ def events(server, **body):
 
 
 def test_the_four_kinds_of_prompt(null):
-    one, two = [complete(null, p, max_tokens=8)["choices"][0]["text"] for p in ("One", "Two")]
+    one, two = [null.complete(p, max_tokens=8)["choices"][0]["text"] for p in ("One", "Two")]
     ids = [list(b"One"), list(b"Two")]
-    assert complete(null, ids[0], max_tokens=8)["choices"][0]["text"] == one
+    assert null.complete(ids[0], max_tokens=8)["choices"][0]["text"] == one
     for several in (["One", "Two"], ids):
-        answer = complete(null, several, max_tokens=8)
+        answer = null.complete(several, max_tokens=8)
         assert [(c["index"], c["text"]) for c in answer["choices"]] == [(0, one), (1, two)]
         assert answer["object"] == "text_completion" and answer["id"].startswith("cmpl-")
         usage = answer["usage"]
@@ -45,28 +39,28 @@ def test_the_four_kinds_of_prompt(null):
 
 def test_as_many_prompts_as_are_taken(null):
     prompts = [f"prompt {i}" for i in range(128)]
-    answer = complete(null, prompts, max_tokens=2, ignore_eos=True)
+    answer = null.complete(prompts, max_tokens=2, ignore_eos=True)
     assert [c["index"] for c in answer["choices"]] == list(range(128))
     assert answer["usage"]["completion_tokens"] == 256
     assert answer["choices"][77]["text"] == \
-        complete(null, prompts[77], max_tokens=2, ignore_eos=True)["choices"][0]["text"]
+        null.complete(prompts[77], max_tokens=2, ignore_eos=True)["choices"][0]["text"]
     refused = null.post("/v1/completions", {"prompt": prompts + ["one more"]})
     assert refused.status_code == 400 and refused.json()["error"]["param"] == "prompt"
 
 
 def test_no_tokens_asked_for_warm_the_cache(null):
     prompt = "a prompt that nobody asked before " * 3
-    cold = complete(null, prompt, max_tokens=0)
+    cold = null.complete(prompt, max_tokens=0)
     assert cold["choices"][0] == {"index": 0, "text": "", "logprobs": None, "finish_reason": "length"}
     assert cold["usage"]["completion_tokens"] == 0
-    warm = complete(null, prompt, max_tokens=1)
+    warm = null.complete(prompt, max_tokens=1)
     assert warm["usage"]["prompt_tokens_details"]["cached_tokens"] == len(prompt) - 1
     assert null.chat("Hi", max_tokens=0).output == 0
 
 
 def test_streams_of_several_prompts(null):
     prompts = ["One", "Two", "Three"]
-    whole = complete(null, prompts, max_tokens=40, echo=True)
+    whole = null.complete(prompts, max_tokens=40, echo=True)
     chunks = events(null, prompt=prompts, max_tokens=40, echo=True,
                     stream_options={"include_usage": True})
     assert chunks.pop()["usage"]["completion_tokens"] == whole["usage"]["completion_tokens"]
@@ -80,9 +74,9 @@ def test_streams_of_several_prompts(null):
 
 
 def test_stop_token_ids_end_an_answer(null):
-    full = complete(null, "Stop here", max_tokens=20, ignore_eos=True)["choices"][0]["text"]
+    full = null.complete("Stop here", max_tokens=20, ignore_eos=True)["choices"][0]["text"]
     stop = ord(full[9])
-    answer = complete(null, "Stop here", max_tokens=20, ignore_eos=True, stop_token_ids=[stop])
+    answer = null.complete("Stop here", max_tokens=20, ignore_eos=True, stop_token_ids=[stop])
     at = full.index(full[9])
     assert answer["choices"][0]["text"] == full[:at]
     assert answer["choices"][0]["finish_reason"] == "stop"

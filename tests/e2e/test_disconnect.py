@@ -1,5 +1,4 @@
 """A client that goes away frees its pages, wherever its request is."""
-import struct
 import socket
 
 import pytest
@@ -9,12 +8,6 @@ import banyan
 CANCELLED = 'banyan_requests_total{finish_reason="cancelled"}'
 
 
-def reset(connection):
-    """Closes with RST instead of FIN."""
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    connection.close()
-
-
 @pytest.fixture(scope="module")
 def roomy():
     # A pool in which an answer of half a million tokens fits: it runs until it is cancelled.
@@ -22,7 +15,7 @@ def roomy():
         yield server
 
 
-LEAVE = pytest.mark.parametrize("leave", [socket.socket.close, reset], ids=["close", "reset"])
+LEAVE = pytest.mark.parametrize("leave", [socket.socket.close, banyan.reset], ids=["close", "reset"])
 
 
 def leave_while_it_decodes(server, connection, leave):

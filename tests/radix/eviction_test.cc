@@ -28,13 +28,13 @@ TEST(LruEviction, AgreesWithASortedSet) {
     const auto entry =
         std::find_if(sorted.begin(), sorted.end(), [&](const auto& e) { return e.second == leaf; });
     if (entry == sorted.end()) {
-      const std::uint64_t use = random() % 64;
+      const std::uint64_t use = 1 + random() % 64;
       lru.Insert(leaf, use);
       sorted.emplace(use, leaf);
       EXPECT_TRUE(lru.Contains(leaf, use));
       EXPECT_FALSE(lru.Contains(leaf, use + 1));
     } else {
-      lru.Erase(leaf);
+      lru.Erase(leaf, entry->first);
       sorted.erase(entry);
       EXPECT_FALSE(lru.Contains(leaf, 0));
     }

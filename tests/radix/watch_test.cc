@@ -173,6 +173,7 @@ TEST_F(WatchTest, WhenTheBestSiblingGoesTheNextBestCounts) {
   Cache(cache_, ns_, {1, 2, 3, 4});
   Cache(cache_, ns_, {1, 2, 3, 9});
   Cache(cache_, ns_, {1, 7, 7, 7});
+  for (const Tokens& used : {Tokens{1, 2, 3, 9}, {1, 7, 7, 7}}) cache_.Open(ns_, used, 4);
   Waiting& waiting = Wait({1, 2, 3, 4, 5});
   Waiting& partial = Wait({1, 2, 3, 9});
   Waiting& unlike = Wait({1, 8});

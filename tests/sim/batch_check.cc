@@ -60,7 +60,7 @@ void BatchCheck::Admit(Client& client, std::int64_t tokens) {
   client.prefill = true;
   client.publishes = true;
   client.kept_private = false;
-  client.computed = tokens;
+  client.computed = client.began_with = tokens;
   client.high_water = std::max(client.high_water, tokens);
   client.admitted_step = stage_.step + 1;
   client.began = false;

@@ -33,7 +33,6 @@ struct Client {
   bool read_admitted = false;
   std::size_t read_tokens = 0;
   std::size_t read_scores = 0;
-  bool woken = false;      // the stream said that there is something to read
   std::size_t unread = 0;  // events that wait in the stream, as the simulator knows
   bool read_end = false;
 
@@ -51,6 +50,7 @@ struct Client {
   int passes = 0;
   bool kept_private = false;       // a step came back since it does not
   std::int64_t cached = -1;        // at its first admission
+  std::int64_t began_with = 0;     // tokens that it had when it was last admitted
   std::int64_t computed = 0;       // tokens whose KV its pages hold; 0 when it does not run
   std::int64_t high_water = 0;     // the most that `computed` ever was
   std::int64_t sampled = 0;        // accepted
@@ -62,7 +62,6 @@ struct Client {
   bool in_flight = false;  // a step that names its pages is out
   bool in_failed_step = false;
   bool followed = false;
-  RequestId producer{0};  // whom it follows
   Tick admitted_at{-1};
   Tick first_token_at{-1};
   Tick latest_token_at{-1};

@@ -1,6 +1,7 @@
 #include "tests/sim/order_check.h"
 
 #include <algorithm>
+#include <map>
 #include <span>
 
 #include "scheduler/request_state.h"
@@ -35,7 +36,6 @@ void OrderCheck::BeforeNext() {
   preempted_ = 0;
   ambiguous_ = false;
   ranks_.clear();
-  has_followers_.clear();
   wanted_ = 0;
   available_ = stage_.cache.available_pages() - stage_.scheduler->stats().reserved_pages;
   for (const Client& client : stage_.clients) {
@@ -47,7 +47,6 @@ void OrderCheck::BeforeNext() {
     if (!client.waits()) continue;
     const auto status = stage_.scheduler->Inspect(client.id, stage_.now());
     if (!status->producer) continue;
-    has_followers_.insert(*status->producer);
     std::int32_t& rank = ranks_[*status->producer];
     rank = std::max(rank, Aged(client));
   }
@@ -56,7 +55,6 @@ void OrderCheck::BeforeNext() {
 // Only for want of a page, and whoever ranks last: of the lowest priority, the youngest.
 void OrderCheck::OnPreempted(const Client& client) {
   ++preempted_;
-  if (has_followers_.contains(client.id)) ++stage_.counts.preempted_producers;
   Require(wanted_ > available_, "was preempted, though %d pages were wanted and %d to be had",
           client.id, wanted_, available_);
   const std::int32_t rank = ranks_.at(client.id);
@@ -137,9 +135,38 @@ void OrderCheck::AfterNext(const Batch& batch, const std::vector<Client*>& admit
     }
   }
   stage_.counts.passes = passes_;
+  CheckNewcomers(admitted);
   CheckPrefills(batch);
   if (!admitted.empty()) CheckHeadroom();
-  if (preempted_ == 0) CheckNotIdle(batch, admitted);
+  if (preempted_ == 0) CheckNotIdle(batch);
+}
+
+// Nobody is admitted sooner than there is something of a step for him: before that others publish
+// what he needs. One newcomer may want more than is left, and another one, which is shorter than
+// all, has its share of a step that is full.
+void OrderCheck::CheckNewcomers(const std::vector<Client*>& admitted) {
+  std::int64_t left = stage_.scenario.scheduler.max_batch_tokens;
+  std::int64_t wanted = 0;
+  std::int64_t shortest = INT64_MAX;  // of those that ran before
+  for (const Client& client : stage_.clients) {
+    if (!client.running) continue;
+    if (!client.prefill) --left;
+    if (client.prefill) wanted += client.remaining();
+    const bool is_new = client.admitted_step == stage_.step + 1;
+    if (client.prefill && !is_new) shortest = std::min(shortest, client.remaining());
+  }
+  std::vector<std::int64_t> newcomers;
+  for (const Client* client : admitted) {
+    if (client->live()) newcomers.push_back(client->remaining());
+  }
+  if (newcomers.empty()) return;
+  std::sort(newcomers.rbegin(), newcomers.rend());
+  const std::int64_t others = wanted - newcomers[0] - (newcomers.size() > 1 ? newcomers[1] : 0);
+  // Where a copy's source would be the page too many, it got less than it was admitted for.
+  const std::int64_t lost = stage_.scenario.ample ? 0 : stage_.page_size() - 1;
+  const bool has_share = newcomers.size() == 1 && left >= 4 && newcomers[0] - lost < shortest;
+  Require(others < left || has_share, "%d were admitted, and others want %d tokens of %d", kNobody,
+          static_cast<std::int64_t>(newcomers.size()), others, left);
 }
 
 // Better-ranked prefills first; the shortest has a quarter at most when others want more, and that
@@ -149,14 +176,15 @@ void OrderCheck::CheckPrefills(const Batch& batch) {
     const Client* client;
     std::int32_t rank;
     std::int64_t got;
+    std::int64_t deficit;
   };
   std::vector<Prefill> prefills;
   std::int64_t left = stage_.scenario.scheduler.max_batch_tokens;
   for (const Client& client : stage_.clients) {
     if (!client.running) continue;
-    if (client.cuts_chunks()) return;  // what it leaves of a step goes to anybody
     if (client.prefill) {
-      prefills.push_back({&client, Aged(client), 0});
+      const auto status = stage_.scheduler->Inspect(client.id, stage_.now());
+      prefills.push_back({&client, Aged(client), 0, status->deficit});
     } else {
       --left;
     }
@@ -184,6 +212,7 @@ void OrderCheck::CheckPrefills(const Batch& batch) {
   }
   for (const Prefill& prefill : prefills) {
     const Client& client = *prefill.client;
+    if (client.cuts_chunks()) continue;
     if (shortest_count == 1 && client.remaining() == shortest) {
       Require(prefill.got >= std::min(client.remaining(), left / 4),
               "is the shortest, and got %d tokens of %d", client.id, prefill.got, left);
@@ -192,6 +221,7 @@ void OrderCheck::CheckPrefills(const Batch& batch) {
     for (const Prefill& other : prefills) {
       const bool is_behind =
           other.rank < prefill.rank ||
+          (other.rank == prefill.rank && other.deficit < prefill.deficit) ||
           (other.rank == prefill.rank && other.client->request.tenant == client.request.tenant &&
            other.client->arrival > client.arrival);
       if (!is_behind) continue;
@@ -231,29 +261,24 @@ void OrderCheck::CheckHeadroom() {
           kNobody, spare, headroom);
 }
 
-// A step that is not full leaves nobody waiting for whom there is room; nor does one that is full
-// where only one waits, whose prompt is shorter than those that run and has a share of its own.
-void OrderCheck::CheckNotIdle(const Batch& batch, const std::vector<Client*>& admitted) {
+// A step that is not full leaves nobody waiting for whom there is room.
+void OrderCheck::CheckNotIdle(const Batch& batch) {
   std::int64_t sum = 0;
   for (const Sequence& sequence : batch.sequences) {
     sum += static_cast<std::int64_t>(sequence.tokens.size());
   }
   std::int64_t running = 0;
   std::int64_t headroom = 0;
-  std::int64_t left = stage_.scenario.scheduler.max_batch_tokens;  // by decodes
-  std::int64_t shortest = INT64_MAX;
   for (const Client& client : stage_.clients) {
     if (!client.running) continue;
     ++running;
     headroom += Headroom(client);
     if (client.cuts_chunks()) return;  // what it leaves of a step is nobody's
-    if (client.prefill) {
-      shortest = std::min(shortest, client.remaining());
-    } else {
-      --left;
-    }
   }
-  if (running >= stage_.scenario.scheduler.max_running) return;
+  if (sum >= stage_.scenario.scheduler.max_batch_tokens ||
+      running >= stage_.scenario.scheduler.max_running) {
+    return;
+  }
   const std::int64_t spare =
       stage_.cache.available_pages() - stage_.scheduler->stats().reserved_pages;
   const std::vector<Client*> queue = Queue();
@@ -261,24 +286,30 @@ void OrderCheck::CheckNotIdle(const Batch& batch, const std::vector<Client*>& ad
   const bool all_fit = std::all_of(queue.begin(), queue.end(), [&](const Client* client) {
     return Pages(client->known()) + headroom + Headroom(*client) <= spare;
   });
-  bool has_share = sum < stage_.scenario.scheduler.max_batch_tokens;
-  if (queue.size() == 1 && admitted.empty() && left >= 4) {
-    has_share = has_share || queue[0]->known() < shortest;
-  }
-  Require(!all_fit || !has_share, "waits, though %d pages are to spare, %d for those that run",
-          queue.front()->id, spare, headroom);
+  Require(!all_fit, "waits, though %d pages are to spare, %d for those that run; %d wait",
+          queue.front()->id, spare, headroom, static_cast<std::int64_t>(queue.size()));
 }
 
 void OrderCheck::CheckPriorities() {
   Require(stage_.scheduler->stats().passes == passes_, "it says %d passes, and there were %d",
           kNobody, stage_.scheduler->stats().passes, passes_);
+  std::map<RequestId, std::int32_t> wanted;  // of those that run: with their followers'
   for (const Client& client : stage_.clients) {
+    if (client.running) wanted[client.id] = std::max(wanted[client.id], Aged(client));
     if (!client.waits()) continue;
     const auto status = stage_.scheduler->Inspect(client.id, stage_.now());
+    if (status->producer) {
+      std::int32_t& priority = wanted[*status->producer];
+      priority = std::max(priority, Aged(client));
+    }
     Require(status->aged_priority == Aged(client), "has priority %d, not %d", client.id,
             status->aged_priority, Aged(client));
     Require(status->passes == client.passes, "was passed over %d times, not %d", client.id,
             status->passes, client.passes);
+  }
+  for (const auto& [id, priority] : wanted) {
+    const std::int32_t told = stage_.scheduler->Inspect(id, stage_.now())->aged_priority;
+    Require(told == priority, "runs with priority %d, not %d", id, told, priority);
   }
 }
 

@@ -18,10 +18,9 @@ World::World(std::uint64_t seed, const Scenario& scenario)
       batch_check_(stage_),
       share_check_(stage_),
       order_check_(stage_),
+      turn_check_(stage_),
+      keep_check_(stage_),
       account_check_(stage_),
-      eviction_check_(stage_),
-      shares_check_(stage_),
-      pulse_check_(stage_),
       reader_(stage_),
       poisoned_(static_cast<std::size_t>(scenario.cache.pages), true) {
   stage_.scheduler =
@@ -52,18 +51,12 @@ void World::RunTick() {
   }
   Drain();
   Step();
-  pulse_check_.AfterStep();
 }
 
 // ---- what arrives
 
 void World::Arrive() {
-  const auto live = std::count_if(stage_.clients.begin(), stage_.clients.end(),
-                                  [](const Client& client) { return client.live(); });
-  for (std::vector<Wish>& together :
-       workload_.Arrivals(stage_.trace.tick(), static_cast<int>(live))) {
-    Post(std::move(together));
-  }
+  for (std::vector<Wish>& together : workload_.Arrivals()) Post(std::move(together));
 }
 
 void World::Post(std::vector<Wish> wishes) {
@@ -79,8 +72,7 @@ void World::Post(std::vector<Wish> wishes) {
     client.since = stage_.now();
     client.capacity = wish.capacity;
     client.reads_one_in = wish.reads_one_in;
-    client.stream =
-        std::make_shared<scheduler::TokenStream>(wish.capacity, [&client] { client.woken = true; });
+    client.stream = std::make_shared<scheduler::TokenStream>(wish.capacity, [] {});
     client.request.stream = client.stream;
     requests.push_back(client.request);
     workload_.SetConversation(client.id, wish.conversation);
@@ -117,10 +109,6 @@ void World::Submit(scheduler::Request request) {
   client.fits = prompt + 1 <= std::min(bounds.context_length, pool);
   Require(client.fits == scheduler::CheckFits(bounds, stage_.scenario.cache, prompt, -1).ok(),
           "of %d tokens fits wrongly, or does not", client.id, prompt);
-  const std::int64_t most = client.request.max_tokens;
-  Require((client.fits && prompt + most <= bounds.context_length) ==
-              scheduler::CheckFits(bounds, stage_.scenario.cache, prompt, most).ok(),
-          "of %d tokens and %d more fits wrongly, or does not", client.id, prompt, most);
   if (client.fits) {
     client.max_output =
         std::min({client.request.max_tokens, bounds.context_length - prompt, pool - prompt + 1});
@@ -132,6 +120,7 @@ void World::Submit(scheduler::Request request) {
   ++stage_.counts.requests;
   stage_.trace.Add("arrives: %d tokens, realm %d, priority %d, at most %d more", client.id, prompt,
                    client.realm, client.request.priority, client.max_output);
+  turn_check_.OnSubmit(client);
   stage_.scheduler->Submit(std::move(request), stage_.now());
   Require(client.finished == !client.fits, "was refused wrongly, or was not", client.id);
   Settle();
@@ -141,9 +130,11 @@ void World::Submit(scheduler::Request request) {
 
 bool World::Step() {
   order_check_.BeforeNext();
+  turn_check_.BeforeNext();
   in_next_ = true;
   const Batch& batch = stage_.scheduler->Next(stage_.now());
   in_next_ = false;
+  turn_check_.AfterNext(order_check_.preempted());
   if (batch.empty()) {
     for (const Client& client : stage_.clients) {
       Require(!client.live(), "waits, and nothing runs", client.id);
@@ -163,12 +154,8 @@ bool World::Step() {
   batch_check_.Check(batch);
   order_check_.AfterNext(batch, batch_check_.admitted());
   share_check_.CheckRendezvous(batch_check_.admitted());
-  shares_check_.AfterNext();
-  for (Client* client : batch_check_.admitted()) {
-    client->just_admitted = false;
-    eviction_check_.OnMatch(*client, client->computed);
-  }
-  if (random_.OneIn(4)) eviction_check_.Check();
+  keep_check_.AfterNext(batch_check_.admitted());
+  for (Client* client : batch_check_.admitted()) client->just_admitted = false;
   ++stage_.step;
   in_flight_ = true;
   for (const Sequence& sequence : batch.sequences) stage_[sequence.request].in_flight = true;
@@ -188,6 +175,7 @@ bool World::Step() {
 void World::Finish(const Batch& batch) {
   const int fail_one_in = calm_ ? 0 : stage_.scenario.faults.fail_one_in;
   const bool fails = fail_one_in > 0 && random_.OneIn(fail_one_in);
+  stage_.clock.Advance(stage_.scenario.tick / 4);  // a step takes time
   stage_.model.Copy(batch);
   batch_check_.CheckContents(batch);
   const StepResult result =
@@ -216,7 +204,6 @@ void World::Finish(const Batch& batch) {
     client.computed += tokens;
     account_check_.OnComputed(client, client.computed - tokens, client.computed);
     share_check_.OnComputed(client, tokens);
-    eviction_check_.OnUse(client, client.computed);
     if (sequence.logits == Logits::kNone) continue;
     const SequenceResult& got = result.sequences[i];
     const ScoredToken& want = client.oracle.sampled[static_cast<std::size_t>(client.sampled)];
@@ -248,10 +235,11 @@ void World::Settle() {
   account_check_.Check(in_flight_);
   if (stage_.scheduler != nullptr) {
     order_check_.CheckPriorities();
+    turn_check_.Check();
     share_check_.CheckFollowers();
   }
   for (Client& client : stage_.clients) {
-    if (client.read_end || !client.submitted || !client.woken) continue;
+    if (client.read_end || !client.submitted) continue;
     if (client.finished || calm_ || random_.OneIn(client.reads_one_in)) reader_.Read(client);
   }
   for (const RequestId id : std::exchange(ended_, {})) {
@@ -284,8 +272,8 @@ void World::OnAdmitted(const scheduler::Request& request, const scheduler::Admis
   client.left_queue = true;
   account_check_.OnLeftQueue();
   stage_.counts.cached_tokens += client.cached;
-  shares_check_.OnCharge(client, client.prompt_tokens() - client.cached);
   order_check_.OnAdmitted(client);
+  turn_check_.OnAdmitted(client);
   share_check_.OnAdmitted(client);
 }
 
@@ -297,6 +285,7 @@ void World::OnPreempted(const scheduler::Request& request, std::int64_t output_t
           client.id, output_tokens, client.sampled);
   stage_.trace.Add("is preempted with %d tokens computed", client.id, client.computed);
   order_check_.OnPreempted(client);
+  keep_check_.OnGivenUp(client);
   account_check_.OnPreempted();
   ++client.preemptions;
   ++stage_.counts.preemptions;
@@ -304,7 +293,6 @@ void World::OnPreempted(const scheduler::Request& request, std::int64_t output_t
 }
 
 void World::StopRunning(Client& client) {
-  if (client.running) eviction_check_.OnUse(client, client.computed);
   client.running = client.prefill = false;
   client.computed = 0;
   client.node = Knowledge::kNone;
@@ -329,8 +317,9 @@ void World::OnToken(const scheduler::Request& request, Tick since_last) {
 
 void World::OnSampled(Client& client) {
   Require(client.arriving, "has a token that nothing sampled", client.id);
+  turn_check_.OnSampled(client);
   client.arriving = false;
-  if (!std::exchange(client.prefill, false)) shares_check_.OnCharge(client, 1);
+  client.prefill = false;
   client.latest_token_at = stage_.now();
   ++client.sampled;
 }
@@ -350,9 +339,11 @@ void World::OnFinished(const scheduler::Request& request, FinishReason reason,
   client.left_queue = true;
   client.finished = true;
   client.reason = reason;
+  turn_check_.OnFinished(client);
   client.usage = usage;
   client.in_flight = false;
   account_check_.CheckUsage(client);
+  keep_check_.OnGivenUp(client);
   StopRunning(client);
   ended_.push_back(client.id);
   Counts& counts = stage_.counts;
@@ -364,7 +355,6 @@ void World::OnFinished(const scheduler::Request& request, FinishReason reason,
 
 void World::OnEvicted(Tick lifetime, Tick idle) {
   account_check_.OnEvicted();
-  eviction_check_.OnEvicted();
   Require(
       lifetime >= Tick(0) && idle >= Tick(0) && lifetime <= stage_.now() && idle <= stage_.now(),
       "a page was evicted after %d ns, unused for %d", kNobody, lifetime.count(), idle.count());

@@ -11,13 +11,13 @@
 #include "scheduler/scheduler.h"
 #include "tests/sim/account_check.h"
 #include "tests/sim/batch_check.h"
-#include "tests/sim/eviction_check.h"
-#include "tests/sim/fairness.h"
+#include "tests/sim/keep_check.h"
 #include "tests/sim/order_check.h"
 #include "tests/sim/random.h"
 #include "tests/sim/reader.h"
 #include "tests/sim/share_check.h"
 #include "tests/sim/stage.h"
+#include "tests/sim/turn_check.h"
 #include "tests/sim/workload.h"
 
 namespace banyan::sim {
@@ -73,10 +73,9 @@ class World : public scheduler::Observer, public radix::Observer {
   BatchCheck batch_check_;
   ShareCheck share_check_;
   OrderCheck order_check_;
+  TurnCheck turn_check_;
+  KeepCheck keep_check_;
   AccountCheck account_check_;
-  EvictionCheck eviction_check_;
-  SharesCheck shares_check_;
-  PulseCheck pulse_check_;
   Reader reader_;
   std::vector<RequestId> ended_;  // since the last Settle
   std::vector<bool> poisoned_;    // by page
