@@ -110,6 +110,19 @@ TEST(Batch, OnlyAShorterPromptIsLetInBesideAGiantOne) {
   }
 }
 
+// What is cached of a prompt need not be computed.
+TEST(Batch, ALongPromptThatIsCachedIsAShortOne) {
+  Engine engine({.pages = 200, .max_batch_tokens = 16, .max_running = 8});
+  engine.Submit(Prompt(2, 96), 1);
+  engine.Run();
+  engine.Submit(Prompt(1, 100), 1);
+  engine.Step();  // 84 are left
+  const RequestId next = engine.Submit(Join(Prompt(2, 96), Prompt(3, 4)), 1);
+  engine.Step();
+  EXPECT_TRUE(engine[next].admitted);
+  engine.Run();
+}
+
 // A step with fewer than four tokens for prompts is not divided.
 TEST(Batch, AQuarterOfTooLittleIsNothing) {
   for (const std::int32_t budget : {4, 5}) {

@@ -83,6 +83,22 @@ TEST(Preemption, NobodyIsAdmittedInItsStep) {
   engine.Run();
 }
 
+// Or they would wait for what nobody computes.
+TEST(Preemption, AProducerLetsItsFollowersGo) {
+  Engine engine({.page_size = 4, .pages = 15, .max_batch_tokens = 6, .headroom_tokens = 1});
+  engine.Submit(Prompt(1, 4), 20);
+  const RequestId producer = engine.Submit(Prompt(2, 48), 2);
+  const RequestId follower = engine.Submit(Prompt(2, 48), 2);
+  engine.Step();
+  ASSERT_EQ(engine.scheduler().stats().following, 1);
+  while (engine[producer].observed.preempted == 0) ASSERT_TRUE(engine.Step());
+  EXPECT_EQ(engine.scheduler().stats().following, 0);
+  EXPECT_EQ(engine.scheduler().Inspect(follower, Tick(0))->state, RequestState::kWaiting);
+  engine.Run();
+  EXPECT_EQ(engine[producer].tokens, Expected(Prompt(2, 48), 2).tokens);
+  EXPECT_EQ(engine[follower].tokens, Expected(Prompt(2, 48), 2).tokens);
+}
+
 // The headroom keeps out what could not run for long beside the others.
 TEST(Preemption, HeadroomKeepsANewcomerWaitingInsteadOfPreemptedAtOnce) {
   Engine engine({.page_size = 4, .pages = 10, .max_batch_tokens = 32, .headroom_tokens = 64});

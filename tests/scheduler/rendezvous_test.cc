@@ -180,6 +180,35 @@ TEST(Rendezvous, AProducerHasThePriorityOfItsMostUrgentFollower) {
   engine.Run();
 }
 
+// Prompts that are scored follow nobody: so two of them compute the same tokens at once.
+TEST(Rendezvous, WhoBringsMostIsFollowed) {
+  Engine engine(kAmple);
+  Ask ask;
+  ask.score_prompt = true;
+  ask.prompt = Prompt(1, 80);
+  const RequestId most = engine.Submit(ask);
+  ask.prompt = Join(Prompt(1, 40), Prompt(2, 20));
+  engine.Submit(ask);
+  engine.Step();
+  ASSERT_EQ(engine.scheduler().stats().running, 2);
+  const RequestId follower = engine.Submit(Prompt(1, 80), 1);
+  engine.Step();
+  EXPECT_EQ(engine.scheduler().Inspect(follower, Tick(0))->producer, most);
+  engine.Run();
+}
+
+TEST(Rendezvous, NobodyFollowsOneThatPublishesNoMore) {
+  Engine engine(kAmple);
+  engine.Submit(Prompt(1, 60), 1);
+  engine.Step();
+  engine.cache().Flush(engine.cache().OpenNamespace(NamespaceName("", "")));
+  engine.Submit(Prompt(1, 60), 1);
+  engine.Begin();
+  EXPECT_EQ(engine.scheduler().stats().following, 0);
+  engine.End();
+  engine.Run();
+}
+
 TEST(Rendezvous, NobodyFollowsAcrossSaltsOrTenants) {
   Engine engine(kAmple);
   for (const char* salt : {"", "a", "b"}) {
