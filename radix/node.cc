@@ -3,22 +3,23 @@
 #include "base/check.h"
 
 namespace banyan::radix {
+
 NodeIndex NodeTable::Allocate() {
   NodeIndex index;
   if (free_.empty()) {
-    index = end();
+    index = end_++;
     CHECK(index < kNoNode);
-    nodes_.emplace_back();
+    if (index % kChunk == 0) chunks_.push_back(std::make_unique<Node[]>(kChunk));
   } else {
     index = free_.back();
     free_.pop_back();
   }
-  nodes_[index].live = true;
+  (*this)[index].live = true;
   return index;
 }
 
 void NodeTable::Free(NodeIndex index) {
-  Node& node = nodes_[index];
+  Node& node = (*this)[index];
   CHECK(node.live && !node.kept() && !node.indexed && node.children == nullptr);
   const std::uint32_t generation = node.generation + 1;
   node = Node{};
@@ -27,8 +28,8 @@ void NodeTable::Free(NodeIndex index) {
 }
 
 NodeIndex NodeTable::Resolve(NodeRef ref) const {
-  CHECK(ref.index < nodes_.size() && nodes_[ref.index].live &&
-        nodes_[ref.index].generation == ref.generation);
+  CHECK(ref.index < end_ && (*this)[ref.index].live &&
+        (*this)[ref.index].generation == ref.generation);
   return ref.index;
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <vector>
 
@@ -14,7 +13,8 @@
 
 namespace banyan::radix {
 
-struct Node {
+// One line of the processor's cache: a large tree is in no cache, and each line is waited for.
+struct alignas(64) Node {
   Edge edge;                           // from the parent to here; empty for a root
   std::unique_ptr<Siblings> children;  // null when there are none
   std::uint64_t last_use = 0;          // logical, for eviction
@@ -31,6 +31,7 @@ struct Node {
   bool kept() const { return pins > 0 || held; }
   bool is_root() const { return parent == kNoNode; }
 };
+static_assert(sizeof(Node) == 64);
 
 // Places are reused; references to nodes stay valid while the table grows.
 class NodeTable {
@@ -38,17 +39,19 @@ class NodeTable {
   NodeIndex Allocate();
   void Free(NodeIndex index);
 
-  Node& operator[](NodeIndex index) { return nodes_[index]; }
-  const Node& operator[](NodeIndex index) const { return nodes_[index]; }
-  NodeRef Ref(NodeIndex index) const { return {index, nodes_[index].generation}; }
+  Node& operator[](NodeIndex index) { return chunks_[index / kChunk][index % kChunk]; }
+  const Node& operator[](NodeIndex index) const { return chunks_[index / kChunk][index % kChunk]; }
+  NodeRef Ref(NodeIndex index) const { return {index, (*this)[index].generation}; }
   // The place of a node that must still be the one that `ref` was made for.
   NodeIndex Resolve(NodeRef ref) const;
 
-  NodeIndex end() const { return static_cast<NodeIndex>(nodes_.size()); }  // of all places
-  std::int64_t live() const { return static_cast<std::int64_t>(nodes_.size() - free_.size()); }
+  NodeIndex end() const { return end_; }  // of all places
+  std::int64_t live() const { return end_ - static_cast<std::int64_t>(free_.size()); }
 
  private:
-  std::deque<Node> nodes_;
+  static constexpr NodeIndex kChunk = 128;
+  std::vector<std::unique_ptr<Node[]>> chunks_;
+  NodeIndex end_ = 0;
   std::vector<NodeIndex> free_;
 };
 

@@ -24,11 +24,12 @@ std::uint64_t Siblings::KeyOf(std::span<const TokenId> page) const {
 }
 
 NodeIndex Siblings::FirstOf(Target target) {
-  while (target.group() != nullptr) target = target.group()->entries_.begin()->second;
-  return target.child();
+  return target.group() != nullptr ? target.group()->first_ : target.child();
 }
 
-NodeIndex Siblings::First() const { return FirstOf(entries_.begin()->second); }
+void Siblings::SetFirst() {
+  first_ = entries_.empty() ? kNoNode : FirstOf(entries_.begin()->second);
+}
 
 Siblings::Target& Siblings::At(std::span<const TokenId> page) {
   const auto entry = entries_.find(KeyOf(page));
@@ -39,10 +40,15 @@ Siblings::Target& Siblings::At(std::span<const TokenId> page) {
 void Siblings::Insert(const NodeTable& nodes, NodeIndex child) {
   const std::span<const TokenId> page = nodes[child].edge.first_page();
   const auto [entry, is_new] = entries_.try_emplace(KeyOf(page), child);
-  if (is_new) return;
-  Target& target = entry->second;
+  if (!is_new) InsertAt(entry->second, nodes, child);
+  SetFirst();
+}
+
+// `target` is filed under the same two tokens as `child`.
+void Siblings::InsertAt(Target& target, const NodeTable& nodes, NodeIndex child) {
+  const std::span<const TokenId> page = nodes[child].edge.first_page();
   const std::span<const TokenId> other = nodes[FirstOf(target)].edge.first_page();
-  const std::int32_t common = CommonLength(other, page);
+  const auto common = static_cast<std::int32_t>(CommonLength(other, page));
   CHECK(common < static_cast<std::int32_t>(std::min(other.size(), page.size())));
   if (target.group() != nullptr && target.group()->depth_ <= common) {
     target.group()->Insert(nodes, child);
@@ -51,31 +57,36 @@ void Siblings::Insert(const NodeTable& nodes, NodeIndex child) {
   std::unique_ptr<Siblings> group(new Siblings(common / 2 * 2));
   group->entries_.emplace(group->KeyOf(other), target);
   group->entries_.emplace(group->KeyOf(page), child);
+  group->SetFirst();
   target = Target(group.release());
 }
 
 void Siblings::Erase(const NodeTable& nodes, NodeIndex child) {
   const std::span<const TokenId> page = nodes[child].edge.first_page();
   Target& target = At(page);
-  Siblings* const group = target.group();
-  if (group == nullptr) {
+  if (Siblings* const group = target.group(); group == nullptr) {
     CHECK(target.child() == child);
     entries_.erase(KeyOf(page));
-    return;
+  } else {
+    group->Erase(nodes, child);
+    if (group->entries_.size() == 1) {
+      target = group->entries_.begin()->second;
+      group->entries_.clear();
+      delete group;
+    }
   }
-  group->Erase(nodes, child);
-  if (group->entries_.size() > 1) return;
-  target = group->entries_.begin()->second;
-  group->entries_.clear();
-  delete group;
+  SetFirst();
 }
 
 void Siblings::Replace(const NodeTable& nodes, NodeIndex child, NodeIndex by) {
-  const std::span<const TokenId> page = nodes[by].edge.first_page();
-  Target* target = &At(page);
-  while (target->group() != nullptr) target = &target->group()->At(page);
-  CHECK(target->child() == child);
-  *target = Target(by);
+  Target& target = At(nodes[by].edge.first_page());
+  if (target.group() != nullptr) {
+    target.group()->Replace(nodes, child, by);
+  } else {
+    CHECK(target.child() == child);
+    target = Target(by);
+  }
+  SetFirst();
 }
 
 Siblings::Best Siblings::Find(const NodeTable& nodes, std::span<const TokenId> tokens) const {
@@ -93,10 +104,13 @@ Siblings::Best Siblings::Find(const NodeTable& nodes, std::span<const TokenId> t
         return {FirstOf(std::prev(above)->second), at->depth_ + 1};
       }
       if (at->depth_ == 0) return {kNoNode, 0};
-      return {at->First(), at->depth_};
+      return {at->first_, at->depth_};
     }
     const NodeIndex child = FirstOf(above->second);
-    const std::int32_t common = CommonLength(nodes[child].edge.first_page(), tokens);
+    const auto known = static_cast<std::size_t>(at->depth_);
+    const std::int32_t common =
+        at->depth_ + static_cast<std::int32_t>(CommonLength(
+                         nodes[child].edge.first_page().subspan(known), tokens.subspan(known)));
     const Siblings* const group = above->second.group();
     if (group == nullptr || common < group->depth_ ||
         common == static_cast<std::int32_t>(tokens.size())) {
@@ -107,20 +121,16 @@ Siblings::Best Siblings::Find(const NodeTable& nodes, std::span<const TokenId> t
 }
 
 bool Siblings::IsSound(const NodeTable& nodes) const {
-  bool sound = !entries_.empty();
-  for (const auto& [key, target] : entries_) {
-    const std::span<const TokenId> page = nodes[FirstOf(target)].edge.first_page();
-    sound = sound && static_cast<std::int32_t>(page.size()) > depth_ && key == KeyOf(page);
-    const Siblings* const group = target.group();
-    if (group == nullptr) continue;
-    sound = sound && group->depth_ >= depth_ + 2 && group->depth_ % 2 == 0 &&
-            group->entries_.size() > 1 && group->IsSound(nodes);
-    group->ForEach([&](NodeIndex child) {
-      const std::int32_t common = CommonLength(nodes[child].edge.first_page(), page);
-      sound = sound && common >= group->depth_;
-    });
-  }
-  return sound;
+  if (entries_.empty() || first_ != FirstOf(entries_.begin()->second)) return false;
+  const std::span<const TokenId> first = nodes[first_].edge.first_page();
+  return std::all_of(entries_.begin(), entries_.end(), [&](const auto& entry) {
+    const std::span<const TokenId> page = nodes[FirstOf(entry.second)].edge.first_page();
+    const Siblings* const group = entry.second.group();
+    return static_cast<std::int32_t>(page.size()) > depth_ && CommonLength(first, page) >= depth_ &&
+           entry.first == KeyOf(page) &&
+           (group == nullptr || (group->depth_ >= depth_ + 2 && group->depth_ % 2 == 0 &&
+                                 group->entries_.size() > 1 && group->IsSound(nodes)));
+  });
 }
 
 }  // namespace banyan::radix

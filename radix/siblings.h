@@ -11,7 +11,7 @@
 //      5 . | f                   f is a page of one token
 //
 // So a million children that begin with the same eight tokens are found as quickly as a million
-// that differ at once.
+// that differ at once. At most half a page of groups lie in one another.
 //
 // Internal to this room.
 #pragma once
@@ -84,10 +84,13 @@ class Siblings {
   explicit Siblings(std::int32_t depth) : depth_(depth) {}
   std::uint64_t KeyOf(std::span<const TokenId> page) const;
   Target& At(std::span<const TokenId> page);
-  NodeIndex First() const;
+  void InsertAt(Target& target, const NodeTable& nodes, NodeIndex child);
+  // After any change here.
+  void SetFirst();
   static NodeIndex FirstOf(Target target);
 
   std::int32_t depth_ = 0;  // tokens that all here share, whole pairs
+  NodeIndex first_ = kNoNode;
   absl::btree_map<std::uint64_t, Target> entries_;
 };
 

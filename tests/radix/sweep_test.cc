@@ -64,7 +64,12 @@ TEST_P(Sweep, AMatchMayEndAtEveryOffset) {
   ModelledCache model({.page_size = GetParam(), .pages = 4096}, 1);
   const Tokens whole = Count(0, length);
   Serve(model, whole);
-  for (std::size_t common = 0; common < length; ++common) {
+#ifdef NDEBUG
+  constexpr std::size_t kStep = 1;
+#else
+  const std::size_t kStep = GetParam() > 16 ? 7 : 1;  // all is checked after each operation
+#endif
+  for (std::size_t common = 0; common < length; common += kStep) {
     const Tokens other = Count(0, common) + Tokens{static_cast<TokenId>(10000 + common), 1};
     ASSERT_EQ(Serve(model, other), common);
     if (HasFailure()) return;
