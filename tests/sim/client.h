@@ -33,6 +33,7 @@ struct Client {
   bool read_admitted = false;
   std::size_t read_tokens = 0;
   std::size_t read_scores = 0;
+  bool woken = false;      // the stream said that there is something to read
   std::size_t unread = 0;  // events that wait in the stream, as the simulator knows
   bool read_end = false;
 
@@ -62,6 +63,7 @@ struct Client {
   bool in_flight = false;  // a step that names its pages is out
   bool in_failed_step = false;
   bool followed = false;
+  RequestId producer{0};  // whom it follows
   Tick admitted_at{-1};
   Tick first_token_at{-1};
   Tick latest_token_at{-1};

@@ -1,5 +1,6 @@
 #include "tests/sim/counts.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 
@@ -28,10 +29,12 @@ constexpr Name kNames[] = {
     {"pages deduplicated", &Counts::deduplicated_pages},
     {"ticks with detached pages", &Counts::detached_pages},
     {"preemptions", &Counts::preemptions},
+    {"preemptions of producers", &Counts::preempted_producers},
     {"resumptions", &Counts::resumptions},
     {"tokens recomputed", &Counts::recomputed_tokens},
     {"followed", &Counts::followed},
     {"passes", &Counts::passes},
+    {"shares compared", &Counts::compared_shares},
     {"promoted by age", &Counts::promoted},
     {"answers that filled the pool", &Counts::pool_filled},
     {"cancels in flight", &Counts::cancels_in_flight},
@@ -51,6 +54,7 @@ constexpr const char* kStates[] = {"waiting", "following", "prefill",
 void Counts::Add(const Counts& other) {
   for (const Name& name : kNames) this->*name.count += other.*name.count;
   for (std::size_t i = 0; i < cancels.size(); ++i) cancels[i] += other.cancels[i];
+  calm_percent = std::max(calm_percent, other.calm_percent);
 }
 
 std::string Counts::Words() const {
@@ -62,7 +66,7 @@ std::string Counts::Words() const {
   for (std::size_t i = 0; i < cancels.size(); ++i) {
     words += std::string(i == 0 ? " " : ", ") + kStates[i] + " " + std::to_string(cancels[i]);
   }
-  return words;
+  return words + "; the end took " + std::to_string(calm_percent) + "% of its bound at most";
 }
 
 std::string Counts::Missing(std::int64_t least) const {

@@ -26,12 +26,14 @@ struct Counts {
   std::int64_t deduplicated_pages = 0;
   std::int64_t detached_pages = 0;  // ticks with some
   std::int64_t preemptions = 0;
+  std::int64_t preempted_producers = 0;  // that others followed
   std::int64_t resumptions = 0;
   std::int64_t recomputed_tokens = 0;
   std::int64_t followed = 0;  // requests that did
   std::int64_t passes = 0;
-  std::int64_t promoted = 0;     // admissions at a higher priority than was asked for
-  std::int64_t pool_filled = 0;  // answers that the pool ended
+  std::int64_t compared_shares = 0;  // of two tenants that wait, after a step
+  std::int64_t promoted = 0;         // admissions at a higher priority than was asked for
+  std::int64_t pool_filled = 0;      // answers that the pool ended
   std::array<std::int64_t, scheduler::kRequestStates> cancels{};  // by state
   std::int64_t cancels_in_flight = 0;
   std::int64_t cancels_preempted = 0;  // while it waited again
@@ -40,6 +42,7 @@ struct Counts {
   std::int64_t flushes = 0;
   std::int64_t slow_readers = 0;
   std::int64_t shutdowns = 0;
+  std::int64_t calm_percent = 0;  // of the bound that the end took, at most; not a sum
 
   void Add(const Counts& other);
   // One line.

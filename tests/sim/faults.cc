@@ -79,8 +79,28 @@ void World::Flush() {
                       random_.Below(stage_.scenario.salts);
   stage_.trace.Add("realm %d is flushed", kNobody, realm);
   ++stage_.counts.flushes;
+  const std::int64_t cached = stage_.cache.stats().cached_tokens;
+  std::int64_t of_others = 0;  // of some path in each other realm
+  const auto count = [&] {
+    std::int64_t sum = 0;
+    for (const Client& client : stage_.clients) {
+      if (!client.submitted || client.realm == realm) continue;
+      sum += stage_.cache.MatchLength(stage_.NamespaceOf(client.realm), client.oracle.tokens);
+    }
+    return sum;
+  };
+  of_others = count();
   stage_.cache.Flush(stage_.NamespaceOf(realm));
+  Require(count() == of_others, "a flush of realm %d took tokens of others: %d are left of %d",
+          kNobody, realm, count(), of_others);
+  for (const Client& client : stage_.clients) {
+    if (!client.submitted || client.realm != realm) continue;
+    Require(stage_.cache.MatchLength(stage_.NamespaceOf(realm), client.request.prompt) == 0,
+            "is still cached after its realm was flushed", client.id);
+  }
+  Require(stage_.cache.stats().cached_tokens <= cached, "a flush left more than there was");
   share_check_.OnFlush(realm);
+  eviction_check_.OnFlush(realm);
   if (stage_.cache.stats().pages[static_cast<std::size_t>(PageState::kDetached)] > 0) {
     ++stage_.counts.detached_pages;
   }
@@ -131,6 +151,7 @@ void World::Calm() {
     RunTick();
     ++ticks;
   }
+  stage_.counts.calm_percent = ticks * 100 / bound;
 }
 
 // In every step somebody advances by a token, and whoever is first in rank is never preempted. So
@@ -165,6 +186,7 @@ void World::CheckEnd() {
     Require(stage_.inbox.waiting() == 0, "the inbox counts %d that wait, at the end", kNobody,
             static_cast<std::int64_t>(stage_.inbox.waiting()));
   }
+  pulse_check_.CheckEnd();
   CheckCached();
   for (Realm realm = 0; realm < stage_.scenario.tenants * stage_.scenario.salts; ++realm) {
     stage_.cache.Flush(stage_.NamespaceOf(realm));

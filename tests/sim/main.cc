@@ -17,7 +17,7 @@ namespace banyan::sim {
 namespace {
 
 // A watchdog, not a measure: a seed takes some milliseconds.
-constexpr unsigned kSecondsPerSeed = 120;
+constexpr unsigned kSecondsPerSeed = 60;
 
 // The simulation that runs, for what ends it without an exception.
 std::uint64_t current_seed = 0;
@@ -44,7 +44,10 @@ void Report(const char* what, RequestId request) {
 // more than a handler should, in a process that is at its end anyway.
 void OnSignal(int signal) {
   std::signal(SIGABRT, SIG_DFL);
-  Report(signal == SIGALRM ? "a call does not return" : "the program is broken off", kNobody);
+  Report(signal == SIGALRM   ? "a call does not return"
+         : signal == SIGSEGV ? "memory that is not there is used"
+                             : "the program is broken off",
+         kNobody);
   _exit(1);
 }
 

@@ -36,6 +36,7 @@ void OrderCheck::BeforeNext() {
   preempted_ = 0;
   ambiguous_ = false;
   ranks_.clear();
+  has_followers_.clear();
   wanted_ = 0;
   available_ = stage_.cache.available_pages() - stage_.scheduler->stats().reserved_pages;
   for (const Client& client : stage_.clients) {
@@ -47,6 +48,7 @@ void OrderCheck::BeforeNext() {
     if (!client.waits()) continue;
     const auto status = stage_.scheduler->Inspect(client.id, stage_.now());
     if (!status->producer) continue;
+    has_followers_.insert(*status->producer);
     std::int32_t& rank = ranks_[*status->producer];
     rank = std::max(rank, Aged(client));
   }
@@ -55,6 +57,7 @@ void OrderCheck::BeforeNext() {
 // Only for want of a page, and whoever ranks last: of the lowest priority, the youngest.
 void OrderCheck::OnPreempted(const Client& client) {
   ++preempted_;
+  if (has_followers_.contains(client.id)) ++stage_.counts.preempted_producers;
   Require(wanted_ > available_, "was preempted, though %d pages were wanted and %d to be had",
           client.id, wanted_, available_);
   const std::int32_t rank = ranks_.at(client.id);
@@ -138,7 +141,7 @@ void OrderCheck::AfterNext(const Batch& batch, const std::vector<Client*>& admit
   CheckNewcomers(admitted);
   CheckPrefills(batch);
   if (!admitted.empty()) CheckHeadroom();
-  if (preempted_ == 0) CheckNotIdle(batch);
+  if (preempted_ == 0) CheckNotIdle(batch, admitted);
 }
 
 // Nobody is admitted sooner than there is something of a step for him: before that others publish
@@ -182,6 +185,7 @@ void OrderCheck::CheckPrefills(const Batch& batch) {
   std::int64_t left = stage_.scenario.scheduler.max_batch_tokens;
   for (const Client& client : stage_.clients) {
     if (!client.running) continue;
+    if (client.cuts_chunks()) return;  // what it leaves of a step goes to anybody
     if (client.prefill) {
       const auto status = stage_.scheduler->Inspect(client.id, stage_.now());
       prefills.push_back({&client, Aged(client), 0, status->deficit});
@@ -212,7 +216,6 @@ void OrderCheck::CheckPrefills(const Batch& batch) {
   }
   for (const Prefill& prefill : prefills) {
     const Client& client = *prefill.client;
-    if (client.cuts_chunks()) continue;
     if (shortest_count == 1 && client.remaining() == shortest) {
       Require(prefill.got >= std::min(client.remaining(), left / 4),
               "is the shortest, and got %d tokens of %d", client.id, prefill.got, left);
@@ -261,24 +264,29 @@ void OrderCheck::CheckHeadroom() {
           kNobody, spare, headroom);
 }
 
-// A step that is not full leaves nobody waiting for whom there is room.
-void OrderCheck::CheckNotIdle(const Batch& batch) {
+// A step that is not full leaves nobody waiting for whom there is room; nor does one that is full
+// where only one waits, whose prompt is shorter than those that run and has a share of its own.
+void OrderCheck::CheckNotIdle(const Batch& batch, const std::vector<Client*>& admitted) {
   std::int64_t sum = 0;
   for (const Sequence& sequence : batch.sequences) {
     sum += static_cast<std::int64_t>(sequence.tokens.size());
   }
   std::int64_t running = 0;
   std::int64_t headroom = 0;
+  std::int64_t left = stage_.scenario.scheduler.max_batch_tokens;  // by decodes
+  std::int64_t shortest = INT64_MAX;
   for (const Client& client : stage_.clients) {
     if (!client.running) continue;
     ++running;
     headroom += Headroom(client);
     if (client.cuts_chunks()) return;  // what it leaves of a step is nobody's
+    if (client.prefill) {
+      shortest = std::min(shortest, client.remaining());
+    } else {
+      --left;
+    }
   }
-  if (sum >= stage_.scenario.scheduler.max_batch_tokens ||
-      running >= stage_.scenario.scheduler.max_running) {
-    return;
-  }
+  if (running >= stage_.scenario.scheduler.max_running) return;
   const std::int64_t spare =
       stage_.cache.available_pages() - stage_.scheduler->stats().reserved_pages;
   const std::vector<Client*> queue = Queue();
@@ -286,8 +294,12 @@ void OrderCheck::CheckNotIdle(const Batch& batch) {
   const bool all_fit = std::all_of(queue.begin(), queue.end(), [&](const Client* client) {
     return Pages(client->known()) + headroom + Headroom(*client) <= spare;
   });
-  Require(!all_fit, "waits, though %d pages are to spare, %d for those that run; %d wait",
-          queue.front()->id, spare, headroom, static_cast<std::int64_t>(queue.size()));
+  bool has_share = sum < stage_.scenario.scheduler.max_batch_tokens;
+  if (queue.size() == 1 && admitted.empty() && left >= 4) {
+    has_share = has_share || queue[0]->known() < shortest;
+  }
+  Require(!all_fit || !has_share, "waits, though %d pages are to spare, %d for those that run",
+          queue.front()->id, spare, headroom);
 }
 
 void OrderCheck::CheckPriorities() {

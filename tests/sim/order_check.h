@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,15 +36,16 @@ class OrderCheck {
   void CheckNewcomers(const std::vector<Client*>& admitted);
   void CheckPrefills(const Batch& batch);
   void CheckHeadroom();
-  void CheckNotIdle(const Batch& batch);
+  void CheckNotIdle(const Batch& batch, const std::vector<Client*>& admitted);
   std::int64_t Headroom(const Client& client) const;
   std::int64_t Pages(std::int64_t slots) const;
 
   Stage& stage_;
   std::map<RequestId, std::int32_t> ranks_;  // of those that run: with their followers'
-  std::int64_t wanted_ = 0;                  // pages that decodes need in this step
-  std::int64_t available_ = 0;               // and that are not promised
-  int preempted_ = 0;                        // in this Next
+  std::set<RequestId> has_followers_;
+  std::int64_t wanted_ = 0;     // pages that decodes need in this step
+  std::int64_t available_ = 0;  // and that are not promised
+  int preempted_ = 0;           // in this Next
   std::int64_t passes_ = 0;
   bool ambiguous_ = false;  // who was admitted before whom in this Next
 };

@@ -9,6 +9,7 @@ using scheduler::StreamEvent;
 using scheduler::Usage;
 
 void Reader::Read(Client& client) {
+  client.woken = false;
   client.stream->Take(events_);
   // The end is one more than its capacity.
   Require(events_.size() <= client.capacity + 1, "had %d events in a stream of %d", client.id,

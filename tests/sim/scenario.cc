@@ -81,6 +81,16 @@ void DrawPool(Random& random, Scenario& scenario) {
     scenario.system_length = random.Between(1, 12);
     scenario.output = random.Between(12, 40);
     scenario.kinds.giants = 0;
+    if (random.OneIn(2)) {  // long prompts that many wait for, a few tokens a step
+      scenario.scheduler.headroom_tokens = 1;
+      scenario.scheduler.max_batch_tokens = scenario.scheduler.max_running + random.Between(1, 4);
+      scenario.system_length = random.Between(16, 40);
+      scenario.own_length = random.Between(8, 30);
+      scenario.alphabet = kVocabulary;
+      scenario.priorities = 1;
+      scenario.scheduler.ageing = std::chrono::seconds(10);
+      scenario.kinds.floods = 6;
+    }
     const int one = scenario.system_length + scenario.own_length + scenario.output;
     cache.pages = std::max(3, random.Between(one, 3 * one) / cache.page_size);
     return;
@@ -90,10 +100,56 @@ void DrawPool(Random& random, Scenario& scenario) {
   cache.pages = std::max(2, slots / cache.page_size);
 }
 
+// All of it comes at once, in a pool that holds everything, at one priority.
+Scenario MakeShares(Random& random) {
+  Scenario scenario;
+  scenario.kind = Kind::kShares;
+  scenario.tenants = random.Between(2, kMostTenants);
+  scenario.requests = 35 * scenario.tenants;
+  scenario.max_queue = static_cast<std::size_t>(scenario.requests);
+  scenario.alphabet = random.OneIn(2) ? 3 : kVocabulary;
+  scenario.system_length = random.Between(1, 10);
+  scenario.own_length = random.Between(4, 16);
+  scenario.output = random.Between(1, 4);
+  scenario.tick = std::chrono::milliseconds(1);
+  scenario.scheduler.max_running = random.Between(2, 6);
+  scenario.scheduler.max_batch_tokens = scenario.scheduler.max_running + random.Between(4, 30);
+  scenario.scheduler.context_length = 200;
+  scenario.scheduler.quantum = random.Between(1, 40);
+  scenario.scheduler.max_passes = random.Between(0, 8);
+  scenario.ample = true;
+  scenario.cache.page_size = random.Between(1, 8);
+  scenario.cache.pages = 90 * scenario.requests / scenario.cache.page_size + scenario.requests;
+  return scenario;
+}
+
+// Prompts that share nothing, in a pool that has room for the steady ones and little more.
+Scenario MakePulse(Random& random) {
+  Scenario scenario;
+  scenario.kind = Kind::kPulse;
+  scenario.steady = random.Between(3, 6);
+  scenario.requests = 10'000;
+  scenario.max_queue = static_cast<std::size_t>(scenario.steady * (kPulseRequests + 1));
+  scenario.alphabet = kVocabulary;
+  scenario.own_length = random.Between(10, 24);
+  scenario.output = random.Between(16, 32);
+  scenario.tick = std::chrono::milliseconds(1);
+  scenario.scheduler.max_running = 3 * scenario.steady;
+  scenario.scheduler.max_batch_tokens = scenario.scheduler.max_running + random.Between(8, 24);
+  scenario.scheduler.context_length = 200;
+  scenario.scheduler.headroom_tokens = random.Between(1, 4);
+  scenario.cache.page_size = random.Between(1, 8);
+  const int each = (scenario.own_length + scenario.output) / scenario.cache.page_size + 2;
+  scenario.cache.pages = scenario.steady * each * 5 / 4;
+  return scenario;
+}
+
 }  // namespace
 
 Scenario MakeScenario(std::uint64_t seed) {
   Random random(seed ^ 0x5CE9A210);
+  if (seed % 50 == 10) return MakeShares(random);
+  if (seed % 50 == 30) return MakePulse(random);
   Scenario scenario;
   DrawWork(random, scenario);
   DrawBounds(random, scenario);

@@ -33,7 +33,20 @@ struct Faults {
   }
 };
 
+inline constexpr int kMostTenants = 4;
+
+enum class Kind : std::uint8_t {
+  kMixed,   // whatever comes, with faults
+  kShares,  // all tenants wait from the first tick on
+  kPulse,   // a steady number of requests, and many more at once, once
+};
+inline constexpr int kPulseTick = 700;
+inline constexpr int kPulseWindow = 600;  // ticks that are measured before and after it
+inline constexpr int kPulseEnd = 2600;    // the last tick with new requests
+inline constexpr int kPulseRequests = 8;  // times the steady number
+
 struct Scenario {
+  Kind kind = Kind::kMixed;
   radix::Options cache;
   scheduler::Options scheduler;
   std::size_t max_queue = 0;  // of the inbox
@@ -43,6 +56,7 @@ struct Scenario {
   int arrivals_one_in = 1;  // ticks
   int most_at_once = 1;
   int burst_one_in = 0;    // ticks with many at once
+  int steady = 0;          // kPulse: requests that are there at any time
   int shutdown_tick = -1;  // the scheduler is destroyed then; -1: never
 
   // The pool holds everything that could ever be computed: nothing is evicted or preempted.

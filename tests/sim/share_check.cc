@@ -79,11 +79,12 @@ void ShareCheck::CheckFollowers() {
   for (Client& client : stage_.clients) {
     if (!client.waits()) continue;
     const auto status = stage_.scheduler->Inspect(client.id, stage_.now());
-    if (!status || status->state != scheduler::RequestState::kFollowing) continue;
-    if (!client.followed) {
-      ++stage_.counts.followed;
-      client.followed = true;
+    if (!status || status->state != scheduler::RequestState::kFollowing) {
+      client.producer = kNobody;
+      continue;
     }
+    if (!client.followed) ++stage_.counts.followed;
+    client.followed = true;
     Require(stage_.Useful(client) > 0, "follows, and may not have what it waits for", client.id);
     Require(status->producer.has_value(), "follows nobody", client.id);
     const Client& producer = stage_[*status->producer];
@@ -94,9 +95,19 @@ void ShareCheck::CheckFollowers() {
             "follows request %d, which brings nothing", client.id, number);
     Require(producer.ask == Ask::kNothing || producer.in_flight,
             "follows request %d, which was cancelled", client.id, number);
-    Require(Common(producer, client) > producer.computed,
+    const std::int64_t common = Common(producer, client);
+    if (client.producer != producer.id) {  // from this call on
+      client.producer = producer.id;
+      const std::int64_t offered =
+          stage_.cache
+              .PreviewOpen(stage_.NamespaceOf(client.realm), Known(client), stage_.Useful(client))
+              .tokens;
+      Require(offered < common, "follows request %d for %d tokens, and %d are cached", client.id,
+              number, common, offered);
+    }
+    Require(common > producer.computed,
             "follows request %d, which has computed all %d tokens that they share", client.id,
-            number, Common(producer, client));
+            number, common);
   }
 }
 
@@ -133,8 +144,7 @@ void ShareCheck::OnComputed(Client& client, std::int64_t tokens) {
 void ShareCheck::OnFlush(Realm realm) {
   RealmState& state = Of(realm);
   state.knowledge.Forget();
-  // What still runs publishes nothing more, so that there is less than was computed.
-  state.is_whole = false;
+  state.is_whole = true;  // of what is known now, nothing was lost
   for (Client& client : stage_.clients) {
     if (client.realm != realm || !client.running) continue;
     client.publishes = false;

@@ -36,9 +36,11 @@ std::string Workload::SaltOf(Realm realm, int salts) {
   return std::string(static_cast<std::size_t>(realm % salts), '1');
 }
 
-std::vector<std::vector<Wish>> Workload::Arrivals() {
+std::vector<std::vector<Wish>> Workload::Arrivals(int tick, int live) {
   std::vector<std::vector<Wish>> arrivals;
   if (done()) return arrivals;
+  if (scenario_.kind == Kind::kShares) return ShareArrivals();
+  if (scenario_.kind == Kind::kPulse) return PulseArrivals(tick, live);
   int count = 0;
   if (random_.OneIn(scenario_.arrivals_one_in)) count = random_.Between(1, scenario_.most_at_once);
   if (scenario_.burst_one_in > 0 && random_.OneIn(scenario_.burst_one_in)) {
@@ -47,6 +49,36 @@ std::vector<std::vector<Wish>> Workload::Arrivals() {
   for (; count > 0 && !done(); --count) {
     arrivals.push_back(Some());
     made_ += static_cast<int>(arrivals.back().size());
+  }
+  return arrivals;
+}
+
+// A tenant's prompts are the longer the higher its number.
+std::vector<std::vector<Wish>> Workload::ShareArrivals() {
+  std::vector<std::vector<Wish>> arrivals;
+  for (; !done(); ++made_) {
+    const Realm tenant = made_ % scenario_.tenants;
+    std::vector<TokenId> prompt = random_.Pick(systems_);
+    for (Realm i = 0; i <= tenant; ++i) Extend(prompt, Own());
+    std::vector<Wish>& one = arrivals.emplace_back();
+    one.push_back(Plain(tenant, std::move(prompt)));
+    one[0].request.score_prompt = false;
+    one[0].request.max_tokens = random_.Between(0, scenario_.output);
+  }
+  return arrivals;
+}
+
+std::vector<std::vector<Wish>> Workload::PulseArrivals(int tick, int live) {
+  if (tick > kPulseEnd) made_ = scenario_.requests;
+  int count = scenario_.steady - live;
+  if (tick > kPulseTick && !std::exchange(pulsed_, true)) {
+    count = scenario_.steady * kPulseRequests;
+  }
+  std::vector<std::vector<Wish>> arrivals;
+  for (; count > 0 && !done(); --count, ++made_) {
+    std::vector<Wish>& one = arrivals.emplace_back();
+    one.emplace_back().request.prompt = Tokens(scenario_.own_length);
+    one[0].request.max_tokens = scenario_.output;
   }
   return arrivals;
 }
@@ -175,6 +207,12 @@ void Workload::Decorate(scheduler::Request& request) {
   request.priority = random_.Below(scenario_.priorities);
   request.max_tokens = random_.Between(1, scenario_.output);
   if (random_.OneIn(10)) request.max_tokens = 0;
+  if (random_.OneIn(10)) {  // about what the context leaves
+    request.max_tokens = std::clamp<std::int64_t>(
+        scenario_.scheduler.context_length - static_cast<std::int64_t>(request.prompt.size()) +
+            random_.Between(-1, 1),
+        0, 100);
+  }
   if (!scenario_.ample && random_.OneIn(12)) request.max_tokens = 10'000;
   if (random_.OneIn(3)) {
     for (int i = random_.Between(1, 6); i > 0; --i) {

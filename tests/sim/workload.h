@@ -27,8 +27,9 @@ class Workload {
  public:
   Workload(const Scenario& scenario, Random& random);
 
-  // What arrives in this tick; those of one inner run are posted together.
-  std::vector<std::vector<Wish>> Arrivals();
+  // What arrives in this tick, while so many requests live; those of one inner run are posted
+  // together.
+  std::vector<std::vector<Wish>> Arrivals(int tick, int live);
   bool done() const { return made_ >= scenario_.requests; }
 
   // The request ended: everything that was said.
@@ -51,6 +52,8 @@ class Workload {
     std::vector<TokenId> tokens;
   };
 
+  std::vector<std::vector<Wish>> ShareArrivals();
+  std::vector<std::vector<Wish>> PulseArrivals(int tick, int live);
   std::vector<Wish> Some();
   Wish Plain(Realm realm, std::vector<TokenId> prompt);
   std::vector<Wish> Flood();
@@ -69,6 +72,7 @@ class Workload {
   std::vector<Conversation> conversations_;
   std::vector<Path> paths_;
   int made_ = 0;
+  bool pulsed_ = false;
 };
 
 }  // namespace banyan::sim

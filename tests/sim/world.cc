@@ -21,6 +21,9 @@ World::World(std::uint64_t seed, const Scenario& scenario)
       turn_check_(stage_),
       keep_check_(stage_),
       account_check_(stage_),
+      eviction_check_(stage_),
+      shares_check_(stage_),
+      pulse_check_(stage_),
       reader_(stage_),
       poisoned_(static_cast<std::size_t>(scenario.cache.pages), true) {
   stage_.scheduler =
@@ -51,12 +54,18 @@ void World::RunTick() {
   }
   Drain();
   Step();
+  pulse_check_.AfterStep();
 }
 
 // ---- what arrives
 
 void World::Arrive() {
-  for (std::vector<Wish>& together : workload_.Arrivals()) Post(std::move(together));
+  const auto live = std::count_if(stage_.clients.begin(), stage_.clients.end(),
+                                  [](const Client& client) { return client.live(); });
+  for (std::vector<Wish>& together :
+       workload_.Arrivals(stage_.trace.tick(), static_cast<int>(live))) {
+    Post(std::move(together));
+  }
 }
 
 void World::Post(std::vector<Wish> wishes) {
@@ -72,7 +81,8 @@ void World::Post(std::vector<Wish> wishes) {
     client.since = stage_.now();
     client.capacity = wish.capacity;
     client.reads_one_in = wish.reads_one_in;
-    client.stream = std::make_shared<scheduler::TokenStream>(wish.capacity, [] {});
+    client.stream =
+        std::make_shared<scheduler::TokenStream>(wish.capacity, [&client] { client.woken = true; });
     client.request.stream = client.stream;
     requests.push_back(client.request);
     workload_.SetConversation(client.id, wish.conversation);
@@ -109,6 +119,10 @@ void World::Submit(scheduler::Request request) {
   client.fits = prompt + 1 <= std::min(bounds.context_length, pool);
   Require(client.fits == scheduler::CheckFits(bounds, stage_.scenario.cache, prompt, -1).ok(),
           "of %d tokens fits wrongly, or does not", client.id, prompt);
+  const std::int64_t most = client.request.max_tokens;
+  Require((client.fits && prompt + most <= bounds.context_length) ==
+              scheduler::CheckFits(bounds, stage_.scenario.cache, prompt, most).ok(),
+          "of %d tokens and %d more fits wrongly, or does not", client.id, prompt, most);
   if (client.fits) {
     client.max_output =
         std::min({client.request.max_tokens, bounds.context_length - prompt, pool - prompt + 1});
@@ -155,7 +169,12 @@ bool World::Step() {
   order_check_.AfterNext(batch, batch_check_.admitted());
   share_check_.CheckRendezvous(batch_check_.admitted());
   keep_check_.AfterNext(batch_check_.admitted());
-  for (Client* client : batch_check_.admitted()) client->just_admitted = false;
+  shares_check_.AfterNext();
+  for (Client* client : batch_check_.admitted()) {
+    client->just_admitted = false;
+    eviction_check_.OnMatch(*client, client->computed);
+  }
+  if (random_.OneIn(4)) eviction_check_.Check();
   ++stage_.step;
   in_flight_ = true;
   for (const Sequence& sequence : batch.sequences) stage_[sequence.request].in_flight = true;
@@ -204,6 +223,7 @@ void World::Finish(const Batch& batch) {
     client.computed += tokens;
     account_check_.OnComputed(client, client.computed - tokens, client.computed);
     share_check_.OnComputed(client, tokens);
+    eviction_check_.OnUse(client, client.computed);
     if (sequence.logits == Logits::kNone) continue;
     const SequenceResult& got = result.sequences[i];
     const ScoredToken& want = client.oracle.sampled[static_cast<std::size_t>(client.sampled)];
@@ -239,7 +259,7 @@ void World::Settle() {
     share_check_.CheckFollowers();
   }
   for (Client& client : stage_.clients) {
-    if (client.read_end || !client.submitted) continue;
+    if (client.read_end || !client.submitted || !client.woken) continue;
     if (client.finished || calm_ || random_.OneIn(client.reads_one_in)) reader_.Read(client);
   }
   for (const RequestId id : std::exchange(ended_, {})) {
@@ -272,6 +292,7 @@ void World::OnAdmitted(const scheduler::Request& request, const scheduler::Admis
   client.left_queue = true;
   account_check_.OnLeftQueue();
   stage_.counts.cached_tokens += client.cached;
+  shares_check_.OnCharge(client, client.prompt_tokens() - client.cached);
   order_check_.OnAdmitted(client);
   turn_check_.OnAdmitted(client);
   share_check_.OnAdmitted(client);
@@ -293,6 +314,7 @@ void World::OnPreempted(const scheduler::Request& request, std::int64_t output_t
 }
 
 void World::StopRunning(Client& client) {
+  if (client.running) eviction_check_.OnUse(client, client.computed);
   client.running = client.prefill = false;
   client.computed = 0;
   client.node = Knowledge::kNone;
@@ -319,7 +341,7 @@ void World::OnSampled(Client& client) {
   Require(client.arriving, "has a token that nothing sampled", client.id);
   turn_check_.OnSampled(client);
   client.arriving = false;
-  client.prefill = false;
+  if (!std::exchange(client.prefill, false)) shares_check_.OnCharge(client, 1);
   client.latest_token_at = stage_.now();
   ++client.sampled;
 }
@@ -355,6 +377,7 @@ void World::OnFinished(const scheduler::Request& request, FinishReason reason,
 
 void World::OnEvicted(Tick lifetime, Tick idle) {
   account_check_.OnEvicted();
+  eviction_check_.OnEvicted();
   Require(
       lifetime >= Tick(0) && idle >= Tick(0) && lifetime <= stage_.now() && idle <= stage_.now(),
       "a page was evicted after %d ns, unused for %d", kNobody, lifetime.count(), idle.count());

@@ -11,6 +11,8 @@
 #include "scheduler/scheduler.h"
 #include "tests/sim/account_check.h"
 #include "tests/sim/batch_check.h"
+#include "tests/sim/eviction_check.h"
+#include "tests/sim/fairness.h"
 #include "tests/sim/keep_check.h"
 #include "tests/sim/order_check.h"
 #include "tests/sim/random.h"
@@ -76,6 +78,9 @@ class World : public scheduler::Observer, public radix::Observer {
   TurnCheck turn_check_;
   KeepCheck keep_check_;
   AccountCheck account_check_;
+  EvictionCheck eviction_check_;
+  SharesCheck shares_check_;
+  PulseCheck pulse_check_;
   Reader reader_;
   std::vector<RequestId> ended_;  // since the last Settle
   std::vector<bool> poisoned_;    // by page
