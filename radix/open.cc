@@ -10,6 +10,9 @@ namespace banyan::radix {
 
 namespace {
 
+// Room in a new view's table for the first pages of its own, so that they do not move it.
+constexpr std::size_t kFirstPages = 8;
+
 std::span<const TokenId> AtMost(std::span<const TokenId> tokens, std::int64_t max_tokens) {
   CHECK(max_tokens >= 0);
   if (max_tokens >= static_cast<std::int64_t>(tokens.size())) return tokens;
@@ -88,6 +91,7 @@ void Tree::LeasePath(View& view, NodeIndex node) {
   }
   view.lease_ = Lease(this, branches_.nodes().Ref(node), static_cast<std::int32_t>(pages));
   ListView(view);
+  view.table_.reserve(pages + kFirstPages);
   view.table_.resize(pages);
   auto end = view.table_.end();
   for (NodeIndex at = node; at != kNoNode; at = branches_.nodes()[at].parent) {
