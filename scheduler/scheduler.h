@@ -18,9 +18,9 @@
 //     its producer stops, and is back in the queue within the same call.
 //  5. A request's pages are given up only after the last step that names them: a cancel takes
 //     effect in the Complete of the step in flight, or at once when none is.
-//  6. cached_tokens is counted once per request, at its first admission: as late as possible, in
-//     the step that computes the first of its tokens. What it computes again after a preemption is
-//     counted apart.
+//  6. cached_tokens is counted once per request, at its first admission: as late as possible, in a
+//     step that has room for some of its tokens (a better-ranked newcomer of the same step may take
+//     that room). What it computes again after a preemption is counted apart.
 //  7. The tokens of a request whose KV is computed are prompt + output - 1, because nothing attends
 //     to the last one; the prompt, when nothing is sampled. All that was computed in steps that
 //     succeeded is left to the tree.
