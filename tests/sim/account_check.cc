@@ -93,8 +93,14 @@ void AccountCheck::CheckPages() const {
   }
   Require(stats.evicted_pages == evicted_, "it says %d pages were evicted, and told of %d", kNobody,
           stats.evicted_pages, evicted_);
-  Require(stats.copied_pages >= stage_.counts.copies, "it says %d pages were copied, and %d were",
+  Require(stats.copied_pages == stage_.counts.copies, "it says %d pages were copied, and %d were",
           kNobody, stats.copied_pages, stage_.counts.copies);
+  const std::int64_t tree = count(PageState::kTree);
+  Require(stats.cached_tokens >= tree && stats.cached_tokens <= tree * stage_.page_size(),
+          "it says %d tokens are cached in %d pages", kNobody, stats.cached_tokens, tree);
+  const std::int64_t pages = tree + count(PageState::kDetached);
+  Require(stats.nodes <= pages && (stats.nodes > 0 || tree == 0), "it says %d nodes have %d pages",
+          kNobody, stats.nodes, pages);
   Require(stats.evictable >= 0 && stats.evictable <= count(PageState::kTree),
           "%d pages of %d may be evicted", kNobody, stats.evictable, count(PageState::kTree));
   Require(stage_.cache.available_pages() == count(PageState::kFree) + stats.evictable,

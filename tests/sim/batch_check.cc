@@ -84,15 +84,19 @@ void BatchCheck::CheckQuestion(const Client& client, const Sequence& sequence) {
   Require(sequence.logits == (samples ? Logits::kSampleLast : Logits::kNone),
           "samples at a wrong place: %d of %d tokens", client.id, end, client.known());
   const std::int64_t scored = Size(sequence.scored);
-  if (client.preemptions == 0) {
-    const std::int64_t wanted =
-        client.request.score_prompt
-            ? std::max<std::int64_t>(
-                  std::min(end + 1, client.prompt_tokens()) - client.computed - 1, 0)
-            : 0;
-    Require(scored == wanted, "asks for the scores of %d tokens, not %d", client.id, scored,
-            wanted);
+  // Scores that were sent are not asked for again, and not in one chunk with those that are to
+  // come.
+  std::int64_t wanted = 0;
+  if (client.request.score_prompt && client.computed < client.prompt_tokens()) {
+    const std::int64_t sent = std::min(client.high_water, client.prompt_tokens());
+    if (client.preemptions == 0 || client.computed >= sent) {
+      wanted = std::min(end + 1, client.prompt_tokens()) - client.computed - 1;
+    } else {
+      Require(end <= sent, "computes up to %d, and its scores were sent up to %d", client.id, end,
+              sent);
+    }
   }
+  Require(scored == wanted, "asks for the scores of %d tokens, not %d", client.id, scored, wanted);
   Require(client.computed + 1 + scored <= client.known() &&
               std::equal(sequence.scored.begin(), sequence.scored.end(),
                          client.oracle.tokens.begin() + client.computed + 1),

@@ -195,6 +195,10 @@ void World::CheckEnd() {
   Require(empty.pages[0] == stage_.scenario.cache.pages && empty.cached_tokens == 0 &&
               empty.nodes == 0 && empty.evictable == 0,
           "when all is flushed %d pages are free", kNobody, empty.pages[0]);
+  stage_.cache.OpenNamespace("whoever comes next");  // then those that are too many go
+  const std::int64_t namespaces = stage_.cache.stats().namespaces;
+  Require(namespaces <= stage_.scenario.cache.max_empty_namespaces,
+          "%d namespaces are kept, and all of them are empty", kNobody, namespaces);
   const absl::Status status = stage_.cache.CheckInvariants();
   if (!status.ok()) throw Failure("tree: " + std::string(status.message()));
 }

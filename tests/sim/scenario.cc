@@ -62,6 +62,7 @@ void DrawBounds(Random& random, Scenario& scenario) {
 
 void DrawPool(Random& random, Scenario& scenario) {
   radix::Options& cache = scenario.cache;
+  cache.max_empty_namespaces = random.OneIn(2) ? random.Between(1, 3) : 1024;
   cache.page_size = random.OneIn(4) ? 1 : random.Between(2, random.OneIn(3) ? 16 : 6);
   // A conversation or a chain of forks may grow with each turn, so nothing is longer than this.
   const int longest = scenario.system_length + 8 * (scenario.own_length + scenario.output);
@@ -144,12 +145,35 @@ Scenario MakePulse(Random& random) {
   return scenario;
 }
 
+// Prompts of thousands of tokens, longer than an edge may be.
+Scenario MakeLong(Random& random) {
+  Scenario scenario;
+  scenario.kinds.hot = scenario.kinds.forks = 4;
+  scenario.kinds.conversations = scenario.kinds.repeats = 2;
+  scenario.kinds.floods = 1;
+  scenario.requests = 14;
+  scenario.max_queue = 20;
+  scenario.alphabet = random.OneIn(2) ? 3 : kVocabulary;
+  scenario.system_prompts = 2;
+  scenario.system_length = 4500;
+  scenario.own_length = 300;
+  scenario.output = 8;
+  scenario.tick = std::chrono::milliseconds(1);
+  scenario.scheduler.max_running = 4;
+  scenario.scheduler.max_batch_tokens = random.Between(200, 2000);
+  scenario.scheduler.context_length = 6000;
+  scenario.cache.page_size = random.Between(1, 16);
+  scenario.cache.pages = random.Between(6000, 16'000) / scenario.cache.page_size;
+  return scenario;
+}
+
 }  // namespace
 
 Scenario MakeScenario(std::uint64_t seed) {
   Random random(seed ^ 0x5CE9A210);
   if (seed % 50 == 10) return MakeShares(random);
   if (seed % 50 == 30) return MakePulse(random);
+  if (seed % 50 == 45) return MakeLong(random);
   Scenario scenario;
   DrawWork(random, scenario);
   DrawBounds(random, scenario);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 #include "scheduler/request_state.h"
 
@@ -80,7 +81,7 @@ void ShareCheck::CheckFollowers() {
     if (!client.waits()) continue;
     const auto status = stage_.scheduler->Inspect(client.id, stage_.now());
     if (!status || status->state != scheduler::RequestState::kFollowing) {
-      client.producer = kNobody;
+      CheckReleased(client, std::exchange(client.producer, kNobody));
       continue;
     }
     if (!client.followed) ++stage_.counts.followed;
@@ -109,6 +110,19 @@ void ShareCheck::CheckFollowers() {
             "follows request %d, which has computed all %d tokens that they share", client.id,
             number, common);
   }
+}
+
+// It followed, and waits again: it was served, or who it followed brings no more.
+void ShareCheck::CheckReleased(const Client& client, RequestId id) {
+  if (id == kNobody) return;
+  const Client& producer = stage_[id];
+  if (!producer.running || !producer.prefill || !producer.publishes ||
+      producer.ask != Ask::kNothing) {
+    return;
+  }
+  Require(Common(producer, client) <= producer.computed,
+          "does not follow request %d any more, which has %d tokens of %d that they share",
+          client.id, static_cast<std::int64_t>(id), producer.computed, Common(producer, client));
 }
 
 void ShareCheck::OnComputed(Client& client, std::int64_t tokens) {

@@ -38,6 +38,7 @@ class ShareCheck {
     bool is_whole = true;  // nothing computed was lost
   };
   RealmState& Of(Realm realm) { return realms_[realm]; }
+  void CheckReleased(const Client& client, RequestId producer);
   std::int64_t Common(const Client& producer, const Client& client) const;
 
   Stage& stage_;

@@ -213,7 +213,9 @@ void Workload::Decorate(scheduler::Request& request) {
             random_.Between(-1, 1),
         0, 100);
   }
-  if (!scenario_.ample && random_.OneIn(12)) request.max_tokens = 10'000;
+  if (!scenario_.ample && scenario_.system_length < 1000 && random_.OneIn(12)) {
+    request.max_tokens = 10'000;
+  }
   if (random_.OneIn(3)) {
     for (int i = random_.Between(1, 6); i > 0; --i) {
       const TokenId token = random_.Below(kVocabulary);
@@ -222,7 +224,7 @@ void Workload::Decorate(scheduler::Request& request) {
     }
     if (random_.OneIn(2)) request.min_tokens = random_.Between(1, 8);
   }
-  request.score_prompt = random_.OneIn(10);
+  request.score_prompt = random_.OneIn(scenario_.ample ? 10 : 5);
   if (random_.OneIn(6)) request.top_logprobs = random_.Between(1, kMaxTopLogprobs);
   if (random_.OneIn(6)) request.logit_bias = {{random_.Below(kVocabulary), 2.0F}};
   if (random_.OneIn(5)) request.sampling.repetition_penalty = 1.25F;
