@@ -87,7 +87,7 @@ void Scheduler::Impl::AcceptToken(Job& job, const SequenceResult& result, Tick n
   if (!job.first_token) {
     job.first_token = now;
     if (observer_ != nullptr) {
-      observer_->OnFirstToken(job.request, std::max(Tick(0), now - job.request.submitted));
+      observer_->OnFirstToken(job.request, Since(job.request.submitted, now));
     }
   } else if (observer_ != nullptr) {
     observer_->OnToken(job.request, now - job.latest_token);

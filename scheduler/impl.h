@@ -5,6 +5,7 @@
 // producer's followers (following), or in running_ (prefill, decode, ending).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -22,6 +23,9 @@
 #include "scheduler/tenants.h"
 
 namespace banyan::scheduler {
+
+// Requests are stamped by other threads, so that `to` may be a little before `from`.
+inline Tick Since(Tick from, Tick to) { return std::max(Tick(0), to - from); }
 
 class Scheduler::Impl {
  public:

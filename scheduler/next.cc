@@ -140,7 +140,7 @@ void Scheduler::Impl::Admit(Job& job, Tick now) {
   if (observer_ != nullptr) {
     observer_->OnAdmitted(job.request, {.prompt_tokens = job.prompt_tokens,
                                         .cached_tokens = job.cached_tokens,
-                                        .queued = std::max(Tick(0), now - job.request.submitted)});
+                                        .queued = Since(job.request.submitted, now)});
   }
   StreamEvent event;
   event.kind = StreamEvent::Kind::kAdmitted;

@@ -12,9 +12,6 @@
 namespace banyan::scheduler {
 namespace {
 
-// Requests are stamped by other threads, so that `to` may be a little before `from`.
-Tick Since(Tick from, Tick to) { return std::max(Tick(0), to - from); }
-
 Usage UsageOf(const Job& job, FinishReason reason, Tick now) {
   Usage usage;
   usage.prompt_tokens = job.prompt_tokens;
