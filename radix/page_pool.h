@@ -1,6 +1,6 @@
 // The page pool: which state each page is in, and the pages that are free.
 //
-// It knows nothing of who holds a page; it holds the owners to the state table of prefix_cache.h:
+// It knows nothing of who holds a page; it holds the owners to the state table of page_state.h:
 // a transition that the table does not have is a programmer's error. 13 bytes per page.
 #pragma once
 
@@ -13,7 +13,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/ids.h"
-#include "radix/prefix_cache.h"
+#include "radix/page_state.h"
 
 namespace banyan::radix {
 

@@ -9,24 +9,10 @@
 // A request works on a View: leased pages of the tree first, then pages of its own. As its pages
 // fill up they are published: they move to the tree, and the view's lease grows over them.
 //
-// Page states (each page is in exactly one; CheckInvariants() implements this table):
-//
-//   state      who has it                             how it leaves
-//   ---------  -------------------------------------  ------------------------------------------
-//   free       nobody                                 Grow: copying or open
-//   copying    a view, target of copy-on-write        copy done: open; view closed: free
-//   open       a view, which writes it; other views   full: tree, private, or free* (the tree had
-//              copy slots already written             it); view closed: tree (as a tail) or free*
-//   private    a view; full but must not be shared    view closed: free*
-//   tree       a node                                 evicted: free; flushed, replaced: free*, or
-//                                                     detached while leased
-//   detached   leases of a flushed path, and copies   the last of them gone: free
-//              in flight that outlived their source
-//   * detached, while copies in flight read it
-//
 // Invariants:
 //
-//  1. The states sum to the pool. References of a page = leases over it + 1 if in the tree + 1 for
+//  1. The states of pages (page_state.h) sum to the pool. References of a page = leases over it + 1
+//  if in the tree + 1 for
 //     the view that owns it + copies in flight from it. Only free pages have none.
 //  2. Edges begin on page borders; siblings differ within their first page: none is a prefix of
 //     another. Keys are compared token by token. A lease ends where an edge ends.
@@ -51,43 +37,13 @@
 #include "absl/status/status.h"
 #include "base/clock.h"
 #include "base/ids.h"
+#include "radix/options.h"
+#include "radix/page_state.h"
+#include "radix/stats.h"
 #include "radix/view.h"
 #include "radix/watch.h"
 
 namespace banyan::radix {
-
-enum class PageState : std::uint8_t { kFree, kCopying, kOpen, kPrivate, kTree, kDetached };
-inline constexpr int kPageStates = 6;
-
-// How many namespaces are kept in which nothing is cached and nobody works.
-inline constexpr std::int32_t kMaxEmptyNamespaces = 1024;
-
-struct Options {
-  std::int32_t page_size = 16;  // tokens per page, kMinPageSize..kMaxPageSize
-  std::int32_t pages = 0;       // pages in the pool, 1..kMaxPages
-  std::int32_t max_empty_namespaces = kMaxEmptyNamespaces;  // at least 1
-};
-
-// Told of what operators measure; called on the engine thread, must not call back.
-class Observer {
- public:
-  virtual ~Observer() = default;
-  // A page left the tree by eviction: time since it entered, and since it was last matched.
-  virtual void OnEvicted(Tick lifetime, Tick idle) = 0;
-  // `pages` pages of one node were matched again, `gap` after their last use.
-  virtual void OnReused(std::int32_t pages, Tick gap) = 0;
-};
-
-struct Stats {
-  std::int64_t pages[kPageStates] = {};  // by PageState
-  std::int64_t evictable = 0;            // tree pages that no lease or copy pins
-  std::int64_t cached_tokens = 0;        // tokens whose KV the tree holds
-  std::int64_t nodes = 0;
-  std::int64_t namespaces = 0;
-  std::int64_t evicted_pages = 0;       // since start
-  std::int64_t deduplicated_pages = 0;  // since start: published, but the tree had them
-  std::int64_t copied_pages = 0;        // since start: copy-on-write
-};
 
 class PrefixCache {
  public:

@@ -43,11 +43,11 @@ class Case:
 CASES = {
     # 192 pages of 16 tokens: two of the longest do not fit.
     "null": lambda: Case("null", ["--kv-memory", "24KiB", "--max-running", "6", "--max-batch-tokens",
-                                  "48"], visits=120, words=120, answer=1500),
+                                  "48"], visits=60, words=120, answer=1500),
     # 45 pages.
     "smol": lambda: Case(banyan.MODEL, ["--kv-memory", "16MiB", "--max-running", "4",
                                         "--max-batch-tokens", "32", "--served-model-name", "smol"],
-                         visits=4, words=40, answer=10),
+                         visits=3, words=40, answer=10),
 }
 
 
