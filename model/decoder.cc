@@ -4,10 +4,9 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "kernels/cpu/backend.h"
 #include "model/architectures.h"
 #include "model/transformer.h"
@@ -34,14 +33,6 @@ absl::StatusOr<DecoderShape> ReadShape(const Architecture& architecture, const F
   return shape;
 }
 
-absl::Status CheckMachine() {
-  const std::vector<std::string> missing = kernels::MissingCpuFeatures();
-  if (missing.empty()) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("this machine lacks instructions that the CPU backend needs: ",
-                   absl::StrJoin(missing, ", ")));
-}
-
 }  // namespace
 
 absl::Status CheckDecoder(const Architecture& architecture, const File& file) {
@@ -52,8 +43,7 @@ absl::Status CheckDecoder(const Architecture& architecture, const File& file) {
   WeightPacker<Nowhere> packer(nowhere, tensors);
   const DecoderWeights<Nowhere> weights(*shape, packer);
   if (!packer.ok()) return packer.status();
-  if (absl::Status status = tensors.CheckAllTaken(architecture.name); !status.ok()) return status;
-  return CheckMachine();
+  return tensors.CheckAllTaken(architecture.name);
 }
 
 absl::StatusOr<std::unique_ptr<Model>> LoadDecoder(const Architecture& architecture,
@@ -66,8 +56,12 @@ absl::StatusOr<std::unique_ptr<Model>> LoadDecoder(const Architecture& architect
   const absl::StatusOr<DecoderShape> shape = ReadShape(architecture, file, tensors);
   if (!shape.ok()) return shape.status();
   using kernels::CpuBackend;
+  std::unique_ptr<CpuBackend> backend = CpuBackend::Create(options.threads);
+  if (backend == nullptr) {
+    return absl::FailedPreconditionError("this machine lacks the instructions of the CPU backend");
+  }
   return Transformer<CpuBackend, Decoder<CpuBackend>>::Load(
-      file, tensors, options, architecture.name, *shape, CpuBackend::Create(options.threads));
+      file, tensors, options, architecture.name, *shape, std::move(backend));
 }
 
 }  // namespace banyan::model

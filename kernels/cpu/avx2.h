@@ -7,6 +7,9 @@
 
 namespace banyan::kernels::avx2 {
 
+extern const Ops kOps;
+bool Runs();  // on this machine
+
 void MatMulF32(const MatMulWork& work, std::int64_t first, std::int64_t last);
 void MatMulF16(const MatMulWork& work, std::int64_t first, std::int64_t last);
 void MatMulBF16(const MatMulWork& work, std::int64_t first, std::int64_t last);

@@ -11,6 +11,7 @@
 #include "kernels/cpu/page_store.h"
 #include "kernels/cpu/rope_table.h"
 #include "kernels/cpu/thread_pool.h"
+#include "kernels/cpu/variants.h"
 #include "kernels/require.h"
 
 namespace banyan::kernels {
@@ -28,8 +29,8 @@ Buffer MapFloats(std::int64_t count) {
 }  // namespace
 
 struct CpuBackend::State {
-  State(const Ops& chosen, std::int32_t threads)
-      : ops(chosen), pool(threads), attention(chosen, pool) {}
+  State(const CpuVariant& chosen, std::int32_t threads)
+      : variant(chosen), ops(*chosen.ops), pool(threads), attention(ops, pool) {}
 
   // f(i) for each of `rows` rows of `values` values.
   template <class F>
@@ -75,6 +76,7 @@ struct CpuBackend::State {
   // Where row i of `out` is written, in the forms that packed matrices read.
   RowOut OutOf(Input& out, std::int64_t i) const;
 
+  const CpuVariant& variant;
   const Ops& ops;
   ThreadPool pool;
   Arena arena;
@@ -85,17 +87,19 @@ struct CpuBackend::State {
   bool reads_floats = false;  // a matrix of floats was packed
 };
 
-std::unique_ptr<CpuBackend> CpuBackend::Create(std::int32_t threads) {
+std::unique_ptr<CpuBackend> CpuBackend::Create(std::int32_t threads, std::string_view variant) {
   Require(1 <= threads && threads <= kMaxThreads, "threads: 1..kMaxThreads");
-  const Ops* ops = ChooseOps();
-  Require(ops != nullptr, "this machine lacks instructions: ask MissingCpuFeatures() first");
-  return std::unique_ptr<CpuBackend>(new CpuBackend(std::make_unique<State>(*ops, threads)));
+  const CpuVariant* found = FindCpuVariant(variant);
+  if (found == nullptr) return nullptr;
+  return std::unique_ptr<CpuBackend>(new CpuBackend(std::make_unique<State>(*found, threads)));
 }
 
 CpuBackend::CpuBackend(std::unique_ptr<State> state) : state_(std::move(state)) {}
 CpuBackend::~CpuBackend() = default;
 
 std::int32_t CpuBackend::threads() const { return state_->pool.threads(); }
+
+std::string_view CpuBackend::variant() const { return state_->variant.name; }
 
 CpuBackend::Matrix CpuBackend::PackMatrix(const HostTensor& host) {
   const std::int64_t tiles = TileCount(host.rows);

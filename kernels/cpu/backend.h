@@ -11,18 +11,13 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
-#include <vector>
+#include <string_view>
 
 #include "kernels/backend.h"
 #include "kernels/cpu/buffer.h"
 #include "kernels/tensor.h"
 
 namespace banyan::kernels {
-
-// Names of the instruction sets that the CPU backend needs and this machine lacks: a backend can be
-// created exactly when there are none.
-std::vector<std::string> MissingCpuFeatures();
 
 class CpuBackend {
  public:
@@ -89,14 +84,16 @@ class CpuBackend {
     std::int64_t stride_ = 0;
   };
 
-  // `threads` compute threads, 1..kMaxThreads, the caller's among them. Throws std::system_error
-  // when the system refuses them.
-  static std::unique_ptr<CpuBackend> Create(std::int32_t threads);
+  // `threads` compute threads, 1..kMaxThreads, the caller's among them; the quickest variant that
+  // this machine runs, or the one of that name (variants.h). Null when it runs none such. Throws
+  // std::system_error when the system refuses the threads.
+  static std::unique_ptr<CpuBackend> Create(std::int32_t threads, std::string_view variant = "");
   ~CpuBackend();
   CpuBackend(const CpuBackend&) = delete;
   CpuBackend& operator=(const CpuBackend&) = delete;
 
   std::int32_t threads() const;
+  std::string_view variant() const;
 
   Matrix PackMatrix(const HostTensor& host);
   Vector PackVector(const HostTensor& host);

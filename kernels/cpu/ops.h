@@ -1,6 +1,6 @@
 // What a set of instructions must provide: one struct of function pointers. A variant is its files
-// and one line in ops.cc. Plain types only, so that no inline function of a library is compiled
-// for a machine that may not be there.
+// and one line in variants.cc. Plain types only, so that no inline function of a library is
+// compiled for a machine that may not be there.
 //
 // Every function is a pure function of its arguments, bit for bit, and every output value depends
 // only on the inputs named with it: these are the inner halves of the rules in docs/kernels.md.
@@ -92,8 +92,5 @@ struct Ops {
   // out[d] = the state's weighted sum / its sum of weights.
   void (*finish)(const float* state, int head_dim, float* out);
 };
-
-// The widest set that this machine runs, null when it runs none.
-const Ops* ChooseOps();
 
 }  // namespace banyan::kernels
