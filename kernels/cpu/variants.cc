@@ -1,12 +1,16 @@
 #include "kernels/cpu/variants.h"
 
 #include "kernels/cpu/avx2.h"
+#include "kernels/cpu/portable.h"
 
 namespace banyan::kernels {
 namespace {
 
 constexpr CpuVariant kVariants[] = {
+#ifdef __x86_64__
     {"avx2", &avx2::kOps, avx2::Runs},
+#endif
+    {"portable", &portable::kOps, portable::Runs},
 };
 
 }  // namespace

@@ -1,0 +1,35 @@
+#include "kernels/cpu/portable.h"
+
+namespace banyan::kernels::portable {
+
+bool Runs() { return true; }
+
+const Ops kOps = {
+    .matmul_f32 = MatMulF32,
+    .matmul_f16 = MatMulF16,
+    .matmul_bf16 = MatMulBF16,
+    .matmul_q4_0 = MatMulQ4_0,
+    .matmul_q4_1 = MatMulQ4_1,
+    .matmul_q5_0 = MatMulQ5_0,
+    .matmul_q5_1 = MatMulQ5_1,
+    .matmul_q8_0 = MatMulQ8_0,
+    .matmul_q4_k = MatMulQ4_K,
+    .matmul_q5_k = MatMulQ5_K,
+    .matmul_q6_k = MatMulQ6_K,
+    .quantize = Quantize,
+    .rms_norm = RmsNorm,
+    .rms_norm_add = RmsNormAdd,
+    .add = Add,
+    .gate_silu = GateSilu,
+    .gate_gelu_tanh = GateGeluTanh,
+    .rotate_neighbours = RotateNeighbours,
+    .rotate_halves = RotateHalves,
+    .store_f16 = StoreF16,
+    .widen_keys = WidenKeys,
+    .widen_values = WidenValues,
+    .attend = Attend,
+    .merge = Merge,
+    .finish = Finish,
+};
+
+}  // namespace banyan::kernels::portable

@@ -1,0 +1,42 @@
+// The variant of kernels/cpu/ops.h in plain C++, for machines that no other variant runs on. Its
+// files say in the fewest words what every variant computes, to the bit (a NaN's bits aside: it is
+// a NaN, and which one is nobody's promise).
+#pragma once
+
+#include "kernels/cpu/ops.h"
+
+namespace banyan::kernels::portable {
+
+extern const Ops kOps;
+bool Runs();  // on every machine
+
+void MatMulF32(const MatMulWork& work, std::int64_t first, std::int64_t last);
+void MatMulF16(const MatMulWork& work, std::int64_t first, std::int64_t last);
+void MatMulBF16(const MatMulWork& work, std::int64_t first, std::int64_t last);
+void MatMulQ4_0(const MatMulWork& work, std::int64_t first, std::int64_t last);
+void MatMulQ4_1(const MatMulWork& work, std::int64_t first, std::int64_t last);
+void MatMulQ5_0(const MatMulWork& work, std::int64_t first, std::int64_t last);
+void MatMulQ5_1(const MatMulWork& work, std::int64_t first, std::int64_t last);
+void MatMulQ8_0(const MatMulWork& work, std::int64_t first, std::int64_t last);
+void MatMulQ4_K(const MatMulWork& work, std::int64_t first, std::int64_t last);
+void MatMulQ5_K(const MatMulWork& work, std::int64_t first, std::int64_t last);
+void MatMulQ6_K(const MatMulWork& work, std::int64_t first, std::int64_t last);
+
+void Quantize(const float* x, std::int64_t cols, const RowOut& out);
+void RmsNorm(const float* x, const float* weight, float eps, std::int64_t cols, const RowOut& out);
+void RmsNormAdd(const float* in, const float* weight, float eps, std::int64_t cols, float* x);
+void Add(const float* v, std::int64_t cols, float* x);
+void GateSilu(const float* gate, const float* up, std::int64_t cols, const RowOut& out);
+void GateGeluTanh(const float* gate, const float* up, std::int64_t cols, const RowOut& out);
+void RotateNeighbours(float* x, const float* cos, const float* sin, std::int64_t dims);
+void RotateHalves(float* x, const float* cos, const float* sin, std::int64_t dims);
+void StoreF16(const float* x, std::int64_t n, std::uint16_t* out);
+
+void WidenKeys(const std::uint16_t* const* rows, int keys, int head_dim, float* out);
+void WidenValues(const std::uint16_t* const* rows, int keys, int head_dim, float* out);
+void Attend(const float* widened_keys, const float* widened_values, int keys, int head_dim,
+            float scale, const float* const* queries, int count, float* const* partials);
+void Merge(const float* partial, int head_dim, float* state);
+void Finish(const float* state, int head_dim, float* out);
+
+}  // namespace banyan::kernels::portable
