@@ -49,8 +49,9 @@ void DequantizeRow(const HostTensor& tensor, std::int64_t row, std::span<float> 
 // The same for the one block at `block`: ShapeOf(type).block floats.
 void DequantizeBlock(DType type, const std::byte* block, float* out);
 
-// The KV page store. One page holds, for each layer, keys then values, each
-// [kv_heads, page_size, head_dim] in f16.
+// The KV page store. One page holds, for each layer, keys then values, each kv_heads planes of
+// page_size slots of head_dim values in f16, in whatever order within a plane the backend reads
+// best.
 struct KvShape {
   std::int32_t layers = 0;
   std::int32_t kv_heads = 0;

@@ -11,58 +11,77 @@
 namespace banyan::kernels::portable {
 namespace {
 
-// weights[j] = scale * (query . key j), for the keys up to the next multiple of 8.
-void Scores(const float* keys, int count, int head_dim, float scale, const float* query,
-            float (&weights)[kChunkKeys]) {
-  for (int j = 0; j < count; j += kLanes) {
-    float sums[kLanes] = {};
-    const float* key = keys + j;
-    for (int d = 0; d < head_dim; ++d, key += kChunkKeys)
-      for (int i = 0; i < kLanes; ++i) sums[i] = Fma(query[d], key[i], sums[i]);
-    for (int i = 0; i < kLanes; ++i) weights[j + i] = scale * sums[i];
+// Queries that go together, so that a half is widened once for all of them.
+constexpr int kGroup = 4;
+
+struct Group {
+  const float* const* queries;
+  float* const* partials;
+  int count;  // 1..kGroup
+  float weights[kGroup][kChunkKeys];
+};
+
+// weights[q][j] = scale * (query q . key j), for whole lanes of seen keys.
+void Scores(const AttendWork& work, Group& group) {
+  for (int j = work.first / kLanes * kLanes; j < work.last; j += kLanes) {
+    float sums[kGroup][kLanes] = {};
+    const std::uint16_t* key = work.chunk->keys[j / kTileKeys] + j % kTileKeys;
+    for (int d = 0; d < work.head_dim; ++d, key += kTileKeys) {
+      float wide[kLanes];
+      for (int i = 0; i < kLanes; ++i) wide[i] = HalfToFloat(key[i]);
+      for (int q = 0; q < group.count; ++q)
+        for (int i = 0; i < kLanes; ++i) sums[q][i] = Fma(group.queries[q][d], wide[i], sums[q][i]);
+    }
+    for (int q = 0; q < group.count; ++q)
+      for (int i = 0; i < kLanes; ++i) group.weights[q][j + i] = work.scale * sums[q][i];
   }
 }
 
-// Scores to weights exp(score - greatest), in place; the greatest and the sum to `partial`. Keys
-// past `count` take the score -infinity and so the weight 0.
-void Softmax(float (&weights)[kChunkKeys], int count, float* partial) {
-  for (int j = count; j < kChunkKeys; ++j) weights[j] = -std::numeric_limits<float>::infinity();
+// Scores to weights exp(score - greatest), in place; the greatest and the sum to `partial`. Lanes
+// of keys that are not seen take the score -infinity and so the weight 0.
+void Softmax(int first, int last, float (&weights)[kChunkKeys], float* partial) {
+  const int begin = first / kLanes * kLanes;
+  const int end = (last + kLanes - 1) / kLanes * kLanes;
+  for (int j = begin; j < first; ++j) weights[j] = -std::numeric_limits<float>::infinity();
+  for (int j = last; j < end; ++j) weights[j] = -std::numeric_limits<float>::infinity();
   float greatest[kLanes];
   for (float& lane : greatest) lane = -std::numeric_limits<float>::infinity();
-  for (int j = 0; j < count; j += kLanes)
-    for (int i = 0; i < kLanes; ++i) greatest[i] = Greater(greatest[i], weights[j + i]);
+  for (int j = begin; j < end; ++j)
+    greatest[j % kLanes] = Greater(greatest[j % kLanes], weights[j]);
   partial[0] = HorizontalMax(greatest);
-  for (float& weight : weights) weight = Exp(weight - partial[0]);
   float sums[kLanes] = {};
-  for (int j = 0; j < count; j += kLanes)
-    for (int i = 0; i < kLanes; ++i) sums[i] += weights[j + i];
+  for (int j = begin; j < end; ++j) {
+    weights[j] = Exp(weights[j] - partial[0]);
+    sums[j % kLanes] += weights[j];
+  }
   partial[1] = HorizontalSum(sums);
+}
+
+// partials[q][header + d] = sum over j of weights[q][j] * values[j][d].
+void WeightedSums(const AttendWork& work, const Group& group) {
+  for (int d = 0; d < work.head_dim; d += kLanes) {
+    float sums[kGroup][kLanes] = {};
+    for (int j = work.first; j < work.last; ++j) {
+      float wide[kLanes];
+      for (int i = 0; i < kLanes; ++i) wide[i] = HalfToFloat(work.chunk->values[j][d + i]);
+      for (int q = 0; q < group.count; ++q)
+        for (int i = 0; i < kLanes; ++i) sums[q][i] = Fma(group.weights[q][j], wide[i], sums[q][i]);
+    }
+    for (int q = 0; q < group.count; ++q)
+      for (int i = 0; i < kLanes; ++i) group.partials[q][kPartialHeader + d + i] = sums[q][i];
+  }
 }
 
 }  // namespace
 
-void WidenKeys(const std::uint16_t* const* rows, int keys, int head_dim, float* out) {
-  const int written = (keys + 15) / 16 * 16;
-  for (int d = 0; d < head_dim; ++d, out += kChunkKeys)
-    for (int j = 0; j < written; ++j) out[j] = j < keys ? HalfToFloat(rows[j][d]) : 0.0F;
-}
-
-void WidenValues(const std::uint16_t* const* rows, int keys, int head_dim, float* out) {
-  for (int j = 0; j < keys; ++j, out += head_dim)
-    for (int d = 0; d < head_dim; ++d) out[d] = HalfToFloat(rows[j][d]);
-}
-
-void Attend(const float* widened_keys, const float* widened_values, int keys, int head_dim,
-            float scale, const float* const* queries, int count, float* const* partials) {
-  for (int q = 0; q < count; ++q) {
-    float weights[kChunkKeys];
-    Scores(widened_keys, keys, head_dim, scale, queries[q], weights);
-    Softmax(weights, keys, partials[q]);
-    float* sums = partials[q] + kPartialHeader;
-    for (int d = 0; d < head_dim; ++d) sums[d] = 0;
-    const float* value = widened_values;
-    for (int j = 0; j < keys; ++j, value += head_dim)
-      for (int d = 0; d < head_dim; ++d) sums[d] = Fma(weights[j], value[d], sums[d]);
+void Attend(const AttendWork& work) {
+  for (int q = 0; q < work.count; q += kGroup) {
+    const int count = work.count - q < kGroup ? work.count - q : kGroup;
+    Group group = {work.queries + q, work.partials + q, count, {}};
+    Scores(work, group);
+    for (int i = 0; i < count; ++i)
+      Softmax(work.first, work.last, group.weights[i], group.partials[i]);
+    WeightedSums(work, group);
   }
 }
 

@@ -28,10 +28,9 @@ void Grow(Buffer& buffer, std::int64_t floats) {
 }  // namespace
 
 struct Attention::Scratch {
-  float* keys;      // [head_dim, kChunkKeys], right before the values
-  float* values;    // [kChunkKeys, head_dim]
-  float* partials;  // [queries, partial_size]
-  float* states;    // [queries, partial_size]
+  std::uint16_t* keys;  // [kChunkKeys / kTileKeys, head_dim, kTileKeys]
+  float* partials;      // [queries, partial_size]
+  float* states;        // [queries, partial_size]
 };
 
 Attention::Seen Attention::KeysSeen(const Call& call, std::int64_t position, std::int64_t chunk) {
@@ -57,7 +56,6 @@ void Attention::Run(const Call& call) {
       const Block& block = blocks_[item.block];
       ClearStates(block, scratch.states);
       for (std::int64_t chunk = block.first_chunk; chunk < block.last_chunk; ++chunk) {
-        WidenChunk(call, block, chunk, scratch);
         AttendChunk(call, block, chunk, scratch.partials, scratch);
         MergeChunk(call, block, chunk, scratch.partials, scratch.states);
       }
@@ -73,7 +71,6 @@ void Attention::Run(const Call& call) {
   ForItems([&](const Item& item, const Scratch& scratch) {
     const Block& block = blocks_[item.block];
     for (std::int64_t chunk = item.first_chunk; chunk < item.last_chunk; ++chunk) {
-      WidenChunk(call, block, chunk, scratch);
       AttendChunk(call, block, chunk, kept_chunk(block, chunk), scratch);
     }
   });
@@ -129,16 +126,16 @@ Attention::Plan Attention::MakePlan(const Call& call) {
 
 void Attention::ReserveScratch() {
   const std::int64_t queries = std::int64_t{block_rows_} * group_;
-  scratch_floats_ = 2 * std::int64_t{head_dim_} * kChunkKeys + 2 * queries * partial_size_;
+  scratch_floats_ = std::int64_t{head_dim_} * kChunkKeys / 2 + 2 * queries * partial_size_;
   scratch_floats_ = (scratch_floats_ + 15) / 16 * 16;  // threads share no cache line
   Grow(scratch_, scratch_floats_ * pool_.threads());
 }
 
 Attention::Scratch Attention::ScratchOf(std::int32_t thread) {
   float* at = scratch_.as<float>() + thread * scratch_floats_;
-  float* values = at + std::int64_t{head_dim_} * kChunkKeys;
-  float* partials = values + std::int64_t{head_dim_} * kChunkKeys;
-  return {at, values, partials, partials + std::int64_t{block_rows_} * group_ * partial_size_};
+  float* partials = at + std::int64_t{head_dim_} * kChunkKeys / 2;
+  return {reinterpret_cast<std::uint16_t*>(at), partials,
+          partials + std::int64_t{block_rows_} * group_ * partial_size_};
 }
 
 template <class F>
@@ -155,28 +152,38 @@ void Attention::ForItems(const F& f) {
   });
 }
 
-void Attention::WidenChunk(const Call& call, const Block& block, std::int64_t chunk,
-                           const Scratch& scratch) const {
+ChunkHalves Attention::FindChunk(const Call& call, const Block& block, std::int64_t chunk,
+                                 const Scratch& scratch) const {
   const PageStore& pages = *call.pages;
   const std::int32_t page_size = pages.shape().page_size;
   const int keys = KeysSeen(call, block.position(block.rows - 1), chunk).last;
-  std::array<const std::uint16_t*, kChunkKeys> rows = {};
+  ChunkHalves out;
   for (int j = 0; j < keys;) {
     const std::int64_t position = chunk * kChunkKeys + j;
-    const auto index = static_cast<std::size_t>(position / page_size);
+    const std::int32_t page = block.run->pages[static_cast<std::size_t>(position / page_size)];
     const auto slot = static_cast<std::int32_t>(position % page_size);
-    const std::uint16_t* page = pages.Keys(block.run->pages[index], call.layer, block.kv_head);
+    const std::uint16_t* key = pages.Key(page, call.layer, block.kv_head, slot);
+    const std::uint16_t* value = pages.Value(page, call.layer, block.kv_head, slot);
     const int end = std::min(keys, j + page_size - slot);
-    for (const std::uint16_t* row = page + slot * head_dim_; j < end; ++j, row += head_dim_)
-      rows[j] = row;
+    if (pages.key_stride() == kTileKeys) {
+      for (int i = j; i < end; i += kTileKeys, key += kTileKeys * head_dim_)
+        out.keys[i / kTileKeys] = key;
+    } else {
+      for (int i = j; i < end; ++i)
+        for (std::int32_t d = 0; d < head_dim_; ++d)
+          scratch.keys[(i / kTileKeys * head_dim_ + d) * kTileKeys + i % kTileKeys] = *key++;
+    }
+    for (; j < end; ++j, value += head_dim_) out.values[j] = value;
   }
-  ops_.widen_keys(rows.data(), keys, head_dim_, scratch.keys);
-  for (int j = 0; j < keys; ++j) rows[j] += pages.value_offset();
-  ops_.widen_values(rows.data(), keys, head_dim_, scratch.values);
+  if (pages.key_stride() != kTileKeys)
+    for (int t = 0; t < kChunkKeys / kTileKeys; ++t)
+      out.keys[t] = scratch.keys + t * head_dim_ * kTileKeys;
+  return out;
 }
 
 void Attention::AttendChunk(const Call& call, const Block& block, std::int64_t chunk,
                             float* partials, const Scratch& scratch) const {
+  const ChunkHalves halves = FindChunk(call, block, chunk, scratch);
   std::array<const float*, kBlockQueries> queries;
   std::array<float*, kBlockQueries> results;
   const float* first = call.q + (block.run->first_row + block.first) * call.stride +
@@ -189,10 +196,14 @@ void Attention::AttendChunk(const Call& call, const Block& block, std::int64_t c
     while (end < block.rows && KeysSeen(call, block.position(end), chunk) == keys) ++end;
     int count = 0;
     const auto flush = [&] {
-      // The last row of the keys runs over into the values: see Scratch.
-      ops_.attend(scratch.keys + keys.first, scratch.values + keys.first * head_dim_,
-                  keys.last - keys.first, head_dim_, call.span.scale, queries.data(), count,
-                  results.data());
+      ops_.attend({.chunk = &halves,
+                   .first = keys.first,
+                   .last = keys.last,
+                   .head_dim = head_dim_,
+                   .scale = call.span.scale,
+                   .queries = queries.data(),
+                   .count = count,
+                   .partials = results.data()});
       count = 0;
     };
     for (; i < end; ++i) {

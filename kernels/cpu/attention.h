@@ -79,8 +79,8 @@ class Attention {
   template <class F>
   void ForItems(const F& f);
 
-  void WidenChunk(const Call& call, const Block& block, std::int64_t chunk,
-                  const Scratch& scratch) const;
+  ChunkHalves FindChunk(const Call& call, const Block& block, std::int64_t chunk,
+                        const Scratch& scratch) const;
   void AttendChunk(const Call& call, const Block& block, std::int64_t chunk, float* partials,
                    const Scratch& scratch) const;
   void ClearStates(const Block& block, float* states) const;

@@ -32,10 +32,7 @@ void RotateNeighbours(float* x, const float* cos, const float* sin, std::int64_t
 void RotateHalves(float* x, const float* cos, const float* sin, std::int64_t dims);
 void StoreF16(const float* x, std::int64_t n, std::uint16_t* out);
 
-void WidenKeys(const std::uint16_t* const* rows, int keys, int head_dim, float* out);
-void WidenValues(const std::uint16_t* const* rows, int keys, int head_dim, float* out);
-void Attend(const float* widened_keys, const float* widened_values, int keys, int head_dim,
-            float scale, const float* const* queries, int count, float* const* partials);
+void Attend(const AttendWork& work);
 void Merge(const float* partial, int head_dim, float* state);
 void Finish(const float* state, int head_dim, float* out);
 

@@ -306,14 +306,11 @@ void CpuBackend::RopeAndStore(Activations& q, Activations& k, const Activations&
         rotate(q_row + at, cos, sin, rope.dims);
       const std::int64_t position = run.first_position + i;
       const std::int32_t page = run.pages[static_cast<std::size_t>(position / shape.page_size)];
+      const auto slot = static_cast<std::int32_t>(position % shape.page_size);
       for (std::int32_t h = 0; h < shape.kv_heads; ++h) {
         float* key = k_row + h * shape.head_dim;
         rotate(key, cos, sin, rope.dims);
-        std::uint16_t* slot =
-            state.pages.Keys(page, layer, h) + position % shape.page_size * shape.head_dim;
-        state.ops.store_f16(key, shape.head_dim, slot);
-        state.ops.store_f16(v_row + h * shape.head_dim, shape.head_dim,
-                            slot + state.pages.value_offset());
+        state.pages.Store(state.ops, key, v_row + h * shape.head_dim, page, layer, h, slot);
       }
     });
     before += run.rows;

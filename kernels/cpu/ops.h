@@ -14,6 +14,7 @@
 namespace banyan::kernels {
 
 inline constexpr int kChunkKeys = 64;  // keys of one chunk of attention, by absolute position
+inline constexpr int kTileKeys = 16;   // keys of a chunk whose dimensions lie beside each other
 
 // Activations as quantized weights meet them: value i is about scale * q[i].
 struct QuantBlock {
@@ -53,6 +54,25 @@ struct RowOut {
 // weights exp(score - greatest), partial[kPartialHeader + d] the weighted sum of the values.
 inline constexpr int kPartialHeader = 8;
 
+// The halves (f16) of one chunk: keys[t][d * kTileKeys + i] is dimension d of key 16 t + i,
+// values[j][d] that of value j.
+struct ChunkHalves {
+  const std::uint16_t* keys[kChunkKeys / kTileKeys];
+  const std::uint16_t* values[kChunkKeys];
+};
+
+// Queries that all see keys first .. last - 1 of a chunk, and no others.
+struct AttendWork {
+  const ChunkHalves* chunk;  // tiles without a seen key are not read, nor values that are not seen
+  int first;                 // 0 <= first < last <= kChunkKeys
+  int last;
+  int head_dim;  // a multiple of 8
+  float scale;
+  const float* const* queries;  // [count][head_dim]
+  int count;
+  float* const* partials;  // [count][kPartialHeader + head_dim]
+};
+
 struct Ops {
   // Outputs of tiles first .. last - 1, for all rows.
   using MatMul = void (*)(const MatMulWork& work, std::int64_t first, std::int64_t last);
@@ -78,15 +98,12 @@ struct Ops {
   // Round to nearest even; n is a multiple of 8.
   void (*store_f16)(const float* x, std::int64_t n, std::uint16_t* out);
 
-  // Keys as columns: out[d * kChunkKeys + j] = rows[j][d], zeros up to a multiple of 16 keys.
-  void (*widen_keys)(const std::uint16_t* const* rows, int keys, int head_dim, float* out);
-  // out[j * head_dim + d] = rows[j][d].
-  void (*widen_values)(const std::uint16_t* const* rows, int keys, int head_dim, float* out);
-  // The partial of each of `count` queries over `keys` (1..64) keys: columns of the widened keys,
-  // rows of the widened values, of which the pointers name the first. Up to 15 floats past the last
-  // key's are read (never used).
-  void (*attend)(const float* widened_keys, const float* widened_values, int keys, int head_dim,
-                 float scale, const float* const* queries, int count, float* const* partials);
+  // The partial of each query. Halves are widened exactly; the score of a key is
+  // scale * (one chain of fused multiply-adds over d = 0, 1, .., from 0), the weighted sum of a
+  // dimension one such chain over the seen keys in order, from 0. The sum of the weights is that of
+  // eight lanes, key j in lane j % 8, each a chain of additions over j, then
+  // ((0+4)+(2+6)) + ((1+5)+(3+7)). What lies in slots of a tile that are not seen may be NaN.
+  void (*attend)(const AttendWork& work);
   // Merges the partial of the next chunk into `state`, which starts as {-inf, 0, .., 0, ..}.
   void (*merge)(const float* partial, int head_dim, float* state);
   // out[d] = the state's weighted sum / its sum of weights.

@@ -1,5 +1,7 @@
 #include "kernels/cpu/page_store.h"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
 
@@ -20,8 +22,22 @@ bool PageStore::Allocate(const KvShape& shape) {
   if (memory_.empty()) return false;
   shape_ = shape;
   plane_ = std::int64_t{shape.page_size} * shape.head_dim;
+  key_stride_ = shape.page_size % kTileKeys == 0 ? kTileKeys : 1;
   page_bytes_ = page_bytes;
   return true;
+}
+
+void PageStore::Store(const Ops& ops, const float* key, const float* value, std::int32_t page,
+                      std::int32_t layer, std::int32_t kv_head, std::int32_t slot) {
+  ops.store_f16(value, shape_.head_dim, Value(page, layer, kv_head, slot));
+  std::uint16_t* to = Key(page, layer, kv_head, slot);
+  if (key_stride_ == 1) return ops.store_f16(key, shape_.head_dim, to);
+  std::array<std::uint16_t, 64> part;
+  for (std::int32_t d = 0; d < shape_.head_dim; d += std::ssize(part)) {
+    const auto size = std::min<std::int32_t>(std::ssize(part), shape_.head_dim - d);
+    ops.store_f16(key + d, size, part.data());
+    for (std::int32_t i = 0; i < size; ++i, to += key_stride_) *to = part[i];
+  }
 }
 
 void PageStore::CopySlots(const SlotCopy& copy) {
@@ -29,12 +45,24 @@ void PageStore::CopySlots(const SlotCopy& copy) {
   CheckPage(copy.to);
   Require(0 <= copy.slots && copy.slots <= shape_.page_size, "CopySlots: more slots than a page");
   if (copy.from == copy.to) return;
-  const std::byte* from = Page(copy.from).data();
-  std::byte* to = Page(copy.to).data();
-  const auto stride = static_cast<std::size_t>(plane_) * 2;
-  const auto bytes =
-      static_cast<std::size_t>(copy.slots) * static_cast<std::size_t>(shape_.head_dim) * 2;
-  for (std::size_t at = 0; at < page_bytes_; at += stride) std::memcpy(to + at, from + at, bytes);
+  const std::int32_t tail = copy.slots % key_stride_;  // slots of a tile copied in part
+  const auto whole_keys =
+      static_cast<std::size_t>(std::int64_t{copy.slots - tail} * shape_.head_dim) * 2;
+  const auto values = static_cast<std::size_t>(std::int64_t{copy.slots} * shape_.head_dim) * 2;
+  for (std::int32_t layer = 0; layer < shape_.layers; ++layer) {
+    for (std::int32_t head = 0; head < shape_.kv_heads; ++head) {
+      const std::uint16_t* from = Key(copy.from, layer, head, 0);
+      std::uint16_t* to = Key(copy.to, layer, head, 0);
+      std::memcpy(to, from, whole_keys);
+      if (tail > 0) {
+        from += whole_keys / 2;
+        to += whole_keys / 2;
+        for (std::int32_t d = 0; d < shape_.head_dim; ++d)
+          std::copy_n(from + d * key_stride_, tail, to + d * key_stride_);
+      }
+      std::memcpy(Value(copy.to, layer, head, 0), Value(copy.from, layer, head, 0), values);
+    }
+  }
 }
 
 std::span<std::byte> PageStore::Page(std::int32_t page) {
