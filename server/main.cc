@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <variant>
 
+#include "server/bench/kernels.h"
 #include "server/fail.h"
 #include "server/model_get.h"
 #include "server/model_info.h"
@@ -14,6 +15,7 @@ namespace {
 int Run(const ServeOptions& options) { return Serve(options); }
 int Run(const ModelInfoOptions& options) { return ModelInfo(options); }
 int Run(const ModelGetOptions& options) { return ModelGet(options); }
+int Run(const BenchKernelsOptions& options) { return BenchKernels(options); }
 
 int Run(const Exit& exit) {
   if (exit.code == 0) return Print(exit.text);

@@ -30,6 +30,8 @@ constexpr std::int64_t kMaxPasses = 1'000'000;
 constexpr std::int64_t kMaxAgeingMs = 24 * 3'600'000;
 constexpr std::size_t kMaxNameBytes = 256;
 constexpr std::int64_t kMaxDrainMs = 24 * 3'600'000;
+constexpr std::int64_t kMinBenchMs = 10;
+constexpr std::int64_t kMaxBenchMs = 600'000;
 
 constexpr std::string_view kExamples =
     "Every option can also be given as an environment variable (BANYAN_KV_MEMORY=4GiB) or as a "
@@ -48,6 +50,14 @@ constexpr std::string_view kExamples =
     "\n"
     "SIGTERM or SIGINT: finishes what runs, at most --drain-timeout, and exits with 0. A second\n"
     "signal ends it at once.";
+
+constexpr std::string_view kBenchNotes =
+    "A kernel's share of the roof is the time that memory, caches and multiply-adds leave at "
+    "least,\n"
+    "whichever is longest, over the time it took. All of it is measured here, with made-up "
+    "weights\n"
+    "of which no cache holds all. `./dev bench kernels` in the source tree has repetitions and\n"
+    "filters for who works on a kernel.";
 
 // Accepts what `parse` accepts, between the bounds; the message becomes "--name: message".
 template <class ParseFunction>
@@ -184,6 +194,12 @@ void Declare(CLI::App& app, Typed& typed) {
   app.allow_config_extras(CLI::config_extras_mode::error);
 }
 
+// As typed, which was validated; by default all that may be used.
+std::int32_t ThreadsOf(const std::string& typed) {
+  return typed.empty() ? std::min(UsableProcessors(), kMaxThreads)
+                       : static_cast<std::int32_t>(*ParseInteger(typed));
+}
+
 // `typed` was validated, so that no parse fails.
 ServeOptions Convert(const Typed& typed) {
   ServeOptions options;
@@ -198,10 +214,8 @@ ServeOptions Convert(const Typed& typed) {
   options.port = static_cast<std::uint16_t>(*ParseInteger(typed.port));
   options.kv_memory = *ParseBytes(typed.kv_memory);
   options.page_size = static_cast<std::int32_t>(*ParseInteger(typed.page_size));
-  const std::int32_t processors = UsableProcessors();
-  options.threads = typed.threads.empty() ? std::min(processors, kMaxThreads)
-                                          : static_cast<std::int32_t>(*ParseInteger(typed.threads));
-  options.io_threads = std::clamp(processors / 4, 2, 8);
+  options.threads = ThreadsOf(typed.threads);
+  options.io_threads = std::clamp(UsableProcessors() / 4, 2, 8);
   options.max_batch_tokens = static_cast<std::int32_t>(*ParseInteger(typed.max_batch_tokens));
   options.max_running = static_cast<std::int32_t>(*ParseInteger(typed.max_running));
   options.max_queue = *ParseInteger(typed.max_queue);
@@ -338,6 +352,51 @@ Command ParseModel(std::span<const char* const> arguments) {
   return get;
 }
 
+Command ParseBench(std::span<const char* const> arguments) {
+  const std::string_view verb = arguments.size() > 1 ? arguments[1] : "";
+  if (!verb.empty() && !verb.starts_with('-') && verb != "kernels") {
+    return Refused(absl::StrCat(Quote(verb), " is no command (see banyan bench --help)"));
+  }
+  CLI::App app("Measures this machine.", "banyan bench");
+  app.require_subcommand(1);
+  CLI::App* kernels = app.add_subcommand(
+      "kernels", "how near the CPU kernels come to what this machine can read and multiply");
+  BenchKernelsOptions options;
+  std::string threads;
+  std::string time = "5s";
+  bool json = false;
+  bool roofs = false;
+  kernels
+      ->add_option("--model", options.model, "a GGUF file for its shapes (default: SmolLM2-135M's)")
+      ->type_name("FILE");
+  kernels
+      ->add_option("--threads", threads,
+                   "compute threads, 1..256 (default: the processors this process may use)")
+      ->type_name("N")
+      ->check(Integers(1, kMaxThreads));
+  kernels->add_option("--cpu-variant", options.variant, "of instructions (default: the quickest)")
+      ->type_name("NAME");
+  kernels->add_option("--time", time, "about how long to measure, 10ms..10m (ms, s, m, h)")
+      ->type_name("TIME")
+      ->default_str(time)
+      ->check(Durations(kMinBenchMs, kMaxBenchMs));
+  kernels->add_flag("--roofs", roofs, "only what this machine can do, no kernels");
+  kernels->add_flag("--json", json, "as a JSON object");
+  kernels->footer(std::string(kBenchNotes));
+  try {
+    app.parse(static_cast<int>(arguments.size()), arguments.data());
+  } catch (const CLI::CallForHelp&) {
+    return Exit{0, app.help()};
+  } catch (const CLI::Error& error) {
+    return Refused(absl::StrCat(error.what(), " (see banyan bench --help)"));
+  }
+  options.threads = ThreadsOf(threads);
+  options.time = *ParseDuration(time);
+  options.scope = roofs ? BenchScope::kRoofs : BenchScope::kAll;
+  options.format = json ? ReportFormat::kJson : ReportFormat::kText;
+  return options;
+}
+
 }  // namespace
 
 std::int32_t UsableProcessors() {
@@ -357,6 +416,7 @@ Command ParseCommandLine(std::span<const char* const> arguments) {
   const std::string_view verb = arguments.size() > 1 ? arguments[1] : "";
   if (verb == "serve") return ParseServe(arguments.subspan(1));
   if (verb == "model") return ParseModel(arguments.subspan(1));
+  if (verb == "bench") return ParseBench(arguments.subspan(1));
   if (!verb.empty() && !verb.starts_with('-')) {
     return Refused(absl::StrCat("'", std::string(verb), "' is no command (see banyan --help)"));
   }
@@ -364,6 +424,7 @@ Command ParseCommandLine(std::span<const char* const> arguments) {
   app.set_version_flag("--version", "banyan " BANYAN_VERSION);
   app.add_subcommand("serve", "serve a model over the OpenAI API (banyan serve --help)");
   app.add_subcommand("model", "look at model files, fetch some (banyan model --help)");
+  app.add_subcommand("bench", "measure this machine (banyan bench --help)");
   app.require_subcommand(1);
   try {
     app.parse(static_cast<int>(arguments.size()), arguments.data());

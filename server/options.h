@@ -49,6 +49,17 @@ struct ModelGetOptions {
   std::string target;  // the path that the file is to have
 };
 
+enum class BenchScope : std::uint8_t { kAll, kRoofs };
+
+struct BenchKernelsOptions {
+  std::string model;    // a file whose shapes are measured; empty: those of SmolLM2-135M
+  std::string variant;  // of instructions; empty: the quickest
+  std::int32_t threads = 1;
+  std::chrono::milliseconds time{5'000};
+  BenchScope scope = BenchScope::kAll;
+  ReportFormat format = ReportFormat::kText;
+};
+
 // The process ends at once: after --help and --version (code 0, `text` on stdout), or because a
 // value was refused (code 1, `text` is one line for stderr).
 struct Exit {
@@ -56,7 +67,8 @@ struct Exit {
   std::string text;
 };
 
-using Command = std::variant<ServeOptions, ModelInfoOptions, ModelGetOptions, Exit>;
+using Command =
+    std::variant<ServeOptions, ModelInfoOptions, ModelGetOptions, BenchKernelsOptions, Exit>;
 
 // `arguments` are argv with the program's name. Every value is checked: what is returned is usable.
 Command ParseCommandLine(std::span<const char* const> arguments);

@@ -1,0 +1,116 @@
+// Attention over pages: what decoding and prefill ask of it.
+#include <algorithm>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "server/bench/bed.h"
+#include "server/bench/gauge.h"
+
+namespace banyan::server {
+namespace {
+
+using kernels::CpuBackend;
+using kernels::RowRun;
+
+constexpr std::int32_t kPageSize = 16;
+constexpr std::int32_t kPoolTokens = 8192;
+constexpr std::int32_t kPoolPages = kPoolTokens / kPageSize;
+constexpr std::int32_t kBatch = 8;
+constexpr std::int32_t kContext = kPoolTokens / kBatch;  // of each of them
+constexpr std::int32_t kChunk = 256;                     // rows of a prefill step
+constexpr std::int32_t kMaxLayers = 64;
+
+// Pages full of numbers, and calls of Attend over them, each at the next layer.
+class Pages {
+ public:
+  explicit Pages(Gauge& gauge) : gauge_(gauge), bed_(gauge.MakeBackend()) {
+    const ModelShape& shape = gauge.shape;
+    token_bytes_ = 2.0 * 2 * shape.kv_heads * shape.head_dim;
+    layers_ = std::clamp(static_cast<std::int32_t>(static_cast<double>(kRotationBytes) /
+                                                   (token_bytes_ * kPoolTokens)),
+                         1, kMaxLayers);
+    width_ = std::int64_t{shape.heads} * shape.head_dim;
+    scale_ = 1.0F / static_cast<float>(shape.head_dim);
+    queries_ = bed_.Activations(kChunk, width_);
+    out_ = bed_.backend().MakeInput(kChunk, static_cast<std::int32_t>(width_));
+    table_.resize(kPoolPages);
+    std::iota(table_.begin(), table_.end(), 0);
+  }
+
+  bool Fill() {
+    CpuBackend& backend = bed_.backend();
+    const ModelShape& shape = gauge_.shape;
+    if (!backend.AllocatePages({layers_, shape.kv_heads, shape.head_dim, kPageSize, kPoolPages}))
+      return false;
+    const std::vector<std::byte> page = AnyBytes(static_cast<std::int64_t>(backend.page_bytes()));
+    for (const std::int32_t id : table_) backend.WritePage(id, page);
+    return true;
+  }
+
+  std::span<const std::int32_t> table() const { return table_; }
+
+  // `tokens` are those whose keys and values a call has to read.
+  void Measure(std::string name, const std::vector<RowRun>& runs, double tokens) {
+    const double seconds = QuickestCall(gauge_.slice, [&](std::int64_t call) {
+      bed_.backend().Attend(queries_, {.scale = scale_}, runs,
+                            static_cast<std::int32_t>(call % layers_), out_);
+    });
+    double pairs = 0;  // of a query and a key that it sees
+    std::int32_t rows = 0;
+    for (const RowRun& run : runs) {
+      rows += run.rows;
+      pairs += run.rows * (static_cast<double>(run.first_position) + 0.5 * (run.rows + 1));
+    }
+    const KernelWork work = {.memory_bytes = tokens * token_bytes_,
+                             .products = 2 * pairs * static_cast<double>(width_)};
+    gauge_.Add(KernelGroup::kAttention, std::move(name), rows, work, seconds);
+  }
+
+ private:
+  Gauge& gauge_;
+  Bed bed_;
+  double token_bytes_ = 0;  // of keys and values of one layer
+  std::int32_t layers_ = 1;
+  std::int64_t width_ = 0;
+  float scale_ = 1;
+  CpuBackend::Activations queries_;
+  CpuBackend::Input out_;
+  std::vector<std::int32_t> table_;
+};
+
+}  // namespace
+
+bool MeasureAttention(Gauge& gauge) {
+  Pages pages(gauge);
+  if (!pages.Fill()) return false;
+  for (const std::int32_t context : {kContext, 8000}) {
+    pages.Measure(absl::StrFormat("decode at %d tokens", context),
+                  {{0, 1, context - 1, pages.table()}}, context);
+  }
+  // Pages of a sequence, and of one that begins with the first one's.
+  constexpr std::size_t kOwn = kContext / kPageSize;
+  std::vector<RowRun> apart;
+  std::vector<RowRun> shared;
+  std::vector<std::vector<std::int32_t>> tables;
+  for (std::int32_t i = 0; i < kBatch; ++i) {
+    const auto at = static_cast<std::size_t>(i) * kOwn;
+    apart.push_back({i, 1, kContext - 1, pages.table().subspan(at, kOwn)});
+    tables.emplace_back(pages.table().begin(), pages.table().begin() + kOwn);
+    tables.back().push_back(static_cast<std::int32_t>(kOwn) + i);
+  }
+  for (std::int32_t i = 0; i < kBatch; ++i)
+    shared.push_back({i, 1, kContext, tables[static_cast<std::size_t>(i)]});
+  pages.Measure(absl::StrFormat("decode %d at %d tokens each", kBatch, kContext), apart,
+                kBatch * kContext);
+  pages.Measure(absl::StrFormat("decode %d at %d shared tokens", kBatch, kContext), shared,
+                kContext + kBatch);
+  for (const std::int32_t context : {kChunk, 2048}) {
+    pages.Measure(absl::StrFormat("prefill to %d tokens", context),
+                  {{0, kChunk, context - kChunk, pages.table()}}, context);
+  }
+  return true;
+}
+
+}  // namespace banyan::server

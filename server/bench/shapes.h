@@ -1,0 +1,41 @@
+// What kernels are measured at: the shapes of a model, without its weights.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kernels/tensor.h"
+
+namespace banyan::server {
+
+// A product with a matrix of weights.
+struct ProductShape {
+  std::string names;  // of the tensors of this shape: "attn_q attn_output"
+  kernels::DType type = kernels::DType::kF32;
+  std::int64_t outputs = 0;
+  std::int64_t cols = 0;
+  std::int32_t times = 1;  // in a step
+  bool vocabulary = false;
+};
+
+struct ModelShape {
+  std::string name;
+  std::int32_t heads = 0;
+  std::int32_t kv_heads = 0;
+  std::int32_t head_dim = 0;
+  std::int64_t embedding = 0;     // width of the residual
+  std::int64_t feed_forward = 0;  // width between the gate and the way down
+  // What the rows of tokens are taken from.
+  kernels::DType embedding_type = kernels::DType::kF32;
+  std::int64_t vocabulary = 0;
+  std::vector<ProductShape> products;  // of a step; the vocabulary's is the last
+};
+
+ModelShape SmolLm2Shape();  // 135M, Q4_1
+
+// Of a file that would run. Errors name what is wrong with it, on one line.
+absl::StatusOr<ModelShape> ReadModelShape(const std::string& path);
+
+}  // namespace banyan::server

@@ -1,0 +1,73 @@
+"""`banyan bench kernels`, in as little time as it takes: what is in the report, never how quick it was."""
+import json
+
+import pytest
+
+import banyan
+
+GROUPS = {"product", "attention", "rows"}
+
+
+def report(*arguments):
+    code, out, err = banyan.run("bench", "kernels", "--time", "10ms", "--json", *arguments)
+    assert (code, err) == (0, ""), err
+    return json.loads(out)
+
+
+def check_rates(found):
+    roofs = found["roofs"]
+    assert roofs["memory_bytes_per_second"] > 0 and roofs["cache_bytes_per_second"] > 0
+    assert all(rate > 0 for rate in roofs["multiply_adds_per_second"].values())
+    for kernel in found["kernels"]:
+        assert kernel["group"] in GROUPS and kernel["bound"] in ("memory", "cache", "products")
+        assert kernel["seconds"] > 0 and kernel["of_roof"] > 0, kernel
+        assert kernel["bytes_per_second"] > 0, kernel
+        # Multiply-adds are what products and attention do.
+        assert (kernel["multiply_adds_per_second"] > 0) == (kernel["group"] != "rows"), kernel
+
+
+def test_every_kernel_of_a_step_is_measured():
+    found = report("--threads", "1")
+    check_rates(found)
+    assert found["threads"] == 1
+    assert set(found["roofs"]["multiply_adds_per_second"]) == {"Q4_1", "Q8_0", "F32"}
+    names = {(k["group"], k["name"]) for k in found["kernels"]}
+    for words in ("attn_q", "attn_k", "ffn_gate", "ffn_down", "vocabulary", "all of a"):
+        rows = [k["rows"] for k in found["kernels"] if k["group"] == "product" and words in k["name"]]
+        assert sorted(rows) == [1, 4, 16, 256], words
+    assert {name for group, name in names if group == "rows"} >= {"embed", "rms norm", "gate", "rope and page write"}
+    attention = {name for group, name in names if group == "attention"}
+    assert any("decode" in name for name in attention) and any("prefill" in name for name in attention)
+
+
+def test_the_shapes_of_a_file():
+    found = report("--model", banyan.MODEL)
+    check_rates(found)
+    assert len([k for k in found["kernels"] if k["group"] == "product"]) == 4 * 5 + 4
+
+
+def test_roofs_alone():
+    found = report("--roofs")
+    check_rates(found)
+    assert found["kernels"] == []
+
+
+def test_a_table_for_people():
+    code, out, err = banyan.run("bench", "kernels", "--time", "10ms")
+    assert (code, err) == (0, ""), err
+    widths = {len(line) for line in out.splitlines() if line.endswith("%")}
+    assert len(widths) == 1, out
+
+
+@pytest.mark.parametrize("arguments, words", [
+    (["--model", "/nowhere.gguf"], "/nowhere.gguf: it cannot be opened"),
+    (["--cpu-variant", "abacus"], "'abacus'"),
+    (["--threads", "0"], "--threads"),
+    (["--threads", "257"], "--threads"),
+    (["--time", "9ms"], "--time"),
+    (["--time", "601s"], "--time"),
+])
+def test_what_cannot_be_measured_is_one_clear_line(arguments, words):
+    code, out, err = banyan.run("bench", "kernels", *arguments)
+    assert (code, out) == (1, "")
+    assert err.count("\n") == 1 and words in err
