@@ -1,5 +1,6 @@
 #include "tests/kernels/rig.h"
 
+#include <cstdlib>
 #include <cstring>
 
 namespace banyan::kernels::testing {
@@ -99,6 +100,11 @@ Row RandomMatrix::Dequantized(std::int64_t row) const {
   Row out(static_cast<std::size_t>(host_.cols));
   DequantizeRow(host_, row, out);
   return out;
+}
+
+std::string_view TestedVariant() {
+  const char* named = std::getenv("BANYAN_TEST_CPU_VARIANT");
+  return named == nullptr ? "" : named;
 }
 
 CpuBackend::Matrix Rig::PackFloats(const Rows& rows) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <random>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "kernels/cpu/backend.h"
@@ -35,9 +36,13 @@ class RandomMatrix {
   HostTensor host_;
 };
 
+// The set of instructions under test, which the environment names (BANYAN_TEST_CPU_VARIANT); empty:
+// the one that this machine would choose.
+std::string_view TestedVariant();
+
 class Rig {
  public:
-  explicit Rig(int threads = 1) : backend(CpuBackend::Create(threads)) {}
+  explicit Rig(int threads = 1) : backend(CpuBackend::Create(threads, TestedVariant())) {}
 
   CpuBackend::Matrix PackFloats(const Rows& rows);
   CpuBackend::Vector PackVector(const Row& values);
