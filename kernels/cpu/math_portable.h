@@ -21,11 +21,14 @@ inline float Fma(float a, float b, float c) {
   // Knuth's TwoSum: exactly what `sum` lost; NaN where it is infinite.
   const double c_part = sum - product;
   const double lost = (product - (sum - c_part)) + (c - c_part);
+  // From an even sum to the odd one on the side of the exact sum. No product of the two is too
+  // small or too large for a double.
+  const double outward = lost * sum;
+  std::int64_t step = outward > 0 ? 1 : 0;
+  step = outward < 0 ? -1 : step;
   const auto bits = std::bit_cast<std::int64_t>(sum);
-  const bool inexact = lost < 0 || lost > 0;
-  const bool even = (bits & 1) == 0;
-  const std::int64_t towards = (lost < 0) == (sum < 0) ? 1 : -1;  // the exact sum, in magnitude
-  return static_cast<float>(std::bit_cast<double>(inexact && even ? bits + towards : bits));
+  const std::int64_t if_even = (bits & 1) - 1;
+  return static_cast<float>(std::bit_cast<double>(bits + (step & if_even)));
 #endif
 }
 
