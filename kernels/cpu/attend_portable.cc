@@ -11,29 +11,14 @@
 namespace banyan::kernels::portable {
 namespace {
 
-// Queries that go together, so that a half is widened once for all of them.
-constexpr int kGroup = 4;
-
-struct Group {
-  const float* const* queries;
-  float* const* partials;
-  int count;  // 1..kGroup
-  float weights[kGroup][kChunkKeys];
-};
-
-// weights[q][j] = scale * (query q . key j), for whole lanes of seen keys.
-void Scores(const AttendWork& work, Group& group) {
-  for (int j = work.first / kLanes * kLanes; j < work.last; j += kLanes) {
-    float sums[kGroup][kLanes] = {};
-    const std::uint16_t* key = work.chunk->keys[j / kTileKeys] + j % kTileKeys;
-    for (int d = 0; d < work.head_dim; ++d, key += kTileKeys) {
-      float wide[kLanes];
-      for (int i = 0; i < kLanes; ++i) wide[i] = HalfToFloat(key[i]);
-      for (int q = 0; q < group.count; ++q)
-        for (int i = 0; i < kLanes; ++i) sums[q][i] = Fma(group.queries[q][d], wide[i], sums[q][i]);
-    }
-    for (int q = 0; q < group.count; ++q)
-      for (int i = 0; i < kLanes; ++i) group.weights[q][j + i] = work.scale * sums[q][i];
+// weights[j] = scale * (query . key j), for whole tiles of keys of which one is seen.
+void Scores(const AttendWork& work, const float* query, float (&weights)[kChunkKeys]) {
+  for (int tile = work.first / kTileKeys; tile * kTileKeys < work.last; ++tile) {
+    float sums[kTileKeys] = {};
+    const std::uint16_t* keys = work.chunk->keys[tile];
+    for (int d = 0; d < work.head_dim; ++d, keys += kTileKeys)
+      for (int i = 0; i < kTileKeys; ++i) sums[i] = Fma(query[d], HalfToFloat(keys[i]), sums[i]);
+    for (int i = 0; i < kTileKeys; ++i) weights[tile * kTileKeys + i] = work.scale * sums[i];
   }
 }
 
@@ -57,31 +42,23 @@ void Softmax(int first, int last, float (&weights)[kChunkKeys], float* partial) 
   partial[1] = HorizontalSum(sums);
 }
 
-// partials[q][header + d] = sum over j of weights[q][j] * values[j][d].
-void WeightedSums(const AttendWork& work, const Group& group) {
-  for (int d = 0; d < work.head_dim; d += kLanes) {
-    float sums[kGroup][kLanes] = {};
-    for (int j = work.first; j < work.last; ++j) {
-      float wide[kLanes];
-      for (int i = 0; i < kLanes; ++i) wide[i] = HalfToFloat(work.chunk->values[j][d + i]);
-      for (int q = 0; q < group.count; ++q)
-        for (int i = 0; i < kLanes; ++i) sums[q][i] = Fma(group.weights[q][j], wide[i], sums[q][i]);
-    }
-    for (int q = 0; q < group.count; ++q)
-      for (int i = 0; i < kLanes; ++i) group.partials[q][kPartialHeader + d + i] = sums[q][i];
+// out[d] = sum over j of weights[j] * values[j][d].
+void WeightedSum(const AttendWork& work, const float (&weights)[kChunkKeys], float* out) {
+  for (int d = 0; d < work.head_dim; ++d) out[d] = 0;
+  for (int j = work.first; j < work.last; ++j) {
+    const std::uint16_t* value = work.chunk->values[j];
+    for (int d = 0; d < work.head_dim; ++d) out[d] = Fma(weights[j], HalfToFloat(value[d]), out[d]);
   }
 }
 
 }  // namespace
 
 void Attend(const AttendWork& work) {
-  for (int q = 0; q < work.count; q += kGroup) {
-    const int count = work.count - q < kGroup ? work.count - q : kGroup;
-    Group group = {work.queries + q, work.partials + q, count, {}};
-    Scores(work, group);
-    for (int i = 0; i < count; ++i)
-      Softmax(work.first, work.last, group.weights[i], group.partials[i]);
-    WeightedSums(work, group);
+  for (int q = 0; q < work.count; ++q) {
+    float weights[kChunkKeys];
+    Scores(work, work.queries[q], weights);
+    Softmax(work.first, work.last, weights, work.partials[q]);
+    WeightedSum(work, weights, work.partials[q] + kPartialHeader);
   }
 }
 
