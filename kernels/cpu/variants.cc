@@ -1,6 +1,7 @@
 #include "kernels/cpu/variants.h"
 
 #include "kernels/cpu/avx2.h"
+#include "kernels/cpu/avx512.h"
 #include "kernels/cpu/portable.h"
 
 namespace banyan::kernels {
@@ -8,6 +9,7 @@ namespace {
 
 constexpr CpuVariant kVariants[] = {
 #ifdef __x86_64__
+    {"avx512", &avx512::kOps, avx512::Runs},
     {"avx2", &avx2::kOps, avx2::Runs},
 #endif
     {"portable", &portable::kOps, portable::Runs},

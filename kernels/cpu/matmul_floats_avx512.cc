@@ -1,0 +1,62 @@
+// Matrix products with weights that are floats: F32, F16, BF16.
+
+#include <immintrin.h>
+
+#include "kernels/cpu/avx512.h"
+#include "kernels/cpu/matmul_avx512.h"
+
+namespace banyan::kernels::avx512 {
+namespace {
+
+struct F32 {
+  static constexpr int kBytes = 4;
+  static __m512 Sixteen(const std::byte* at) { return _mm512_loadu_ps(at); }
+};
+
+struct F16 {
+  static constexpr int kBytes = 2;
+  static __m512 Sixteen(const std::byte* at) { return LoadHalves(at); }
+};
+
+// The upper half of a float.
+struct BF16 {
+  static constexpr int kBytes = 2;
+  static __m512 Sixteen(const std::byte* at) {
+    const __m256i halves = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
+  }
+};
+
+template <class Type>
+struct Floats {
+  static constexpr int kTileBytes = kTileRows * Type::kBytes;
+  static constexpr int kInputBytes = sizeof(float);
+
+  template <int kRows>
+  static void Dot(const MatMulWork& work, const std::byte* tile, std::int32_t row,
+                  Sums<kRows>& sums) {
+    const float* x = work.floats + row * work.float_stride;
+    for (std::int64_t k = 0; k < work.depth; ++k, ++x, tile += kTileBytes) {
+      const __m512 w = Type::Sixteen(tile);
+#pragma GCC unroll 8
+      for (int r = 0; r < kRows; ++r)
+        sums[r] = _mm512_fmadd_ps(w, _mm512_set1_ps(x[r * work.float_stride]), sums[r]);
+    }
+  }
+};
+
+}  // namespace
+
+void MatMulF32(const MatMulWork& work, std::int64_t first, std::int64_t last) {
+  Product<Floats<F32>>(work, first, last);
+}
+
+void MatMulF16(const MatMulWork& work, std::int64_t first, std::int64_t last) {
+  Product<Floats<F16>>(work, first, last);
+}
+
+void MatMulBF16(const MatMulWork& work, std::int64_t first, std::int64_t last) {
+  Product<Floats<BF16>>(work, first, last);
+}
+
+}  // namespace banyan::kernels::avx512
