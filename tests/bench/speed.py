@@ -172,10 +172,10 @@ def model_path(args, name):
 
 
 def round_of(args, row, sides, prompts):
-    """One measurement of each side, and of the bandwidth where it is asked for."""
+    """One measurement of each side, and of the bandwidth where one request decodes."""
     batch = prompts.batch(row)
     result = {name: asyncio.run(rate(server, row, batch)) for name, server in sides.items()}
-    if row.of_bandwidth:
+    if row.decodes and row.batch == 1:
         _, facts = sides["banyan"].facts()
         context = row.prompt + row.tokens / 2
         result["bandwidth"] = bandwidth(args)
