@@ -1,17 +1,15 @@
-// Paged causal attention: which thread attends which queries to which chunks of keys.
+// Paged causal attention.
 //
 // Keys are taken in chunks of 64 by absolute position. A query's result is made of one partial per
 // chunk that it sees a key of, merged in the order of the chunks (Milakov & Gimelshein, "Online
-// normalizer calculation for softmax", 2018; Dao et al., "FlashAttention", 2022). Two plans do the
-// same arithmetic: in the first a thread takes a block of queries through all chunks and merges as
-// it goes; in the second, for few queries over many keys, threads take chunks, keep the partials,
-// and merge them afterwards.
+// normalizer calculation for softmax", 2018; Dao et al., "FlashAttention", 2022), whichever
+// thread has made it, beside whatever other queries: see attention_plan.h.
 #pragma once
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
+#include "kernels/cpu/attention_plan.h"
 #include "kernels/cpu/buffer.h"
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/page_store.h"
@@ -22,11 +20,6 @@ namespace banyan::kernels {
 
 class Attention {
  public:
-  // Partials that the second plan may keep, in floats.
-  static constexpr std::int64_t kMaxKeptFloats = std::int64_t{4} << 20;
-  // Queries of one block (rows times heads of a KV head); a row's heads are never parted.
-  static constexpr std::int32_t kBlockQueries = 64;
-
   struct Call {
     const PageStore* pages = nullptr;
     std::int32_t layer = 0;
@@ -42,18 +35,9 @@ class Attention {
   void Run(const Call& call);
 
  private:
-  // Rows of one run, for one KV head.
-  struct Block {
-    const RowRun* run = nullptr;
-    std::int32_t first = 0;  // row within the run
-    std::int32_t rows = 0;
-    std::int32_t kv_head = 0;
-    std::int64_t first_chunk = 0;  // that its first row sees
-    std::int64_t last_chunk = 0;   // one past what its last row sees
-    std::int64_t kept = 0;         // where the second plan keeps its partials
+  using Piece = AttentionPlan::Piece;
+  using Item = AttentionPlan::Item;
 
-    std::int64_t position(std::int32_t i) const { return run->first_position + first + i; }
-  };
   // Keys of a chunk that a query sees: first .. last - 1, none where both are equal.
   struct Seen {
     int first = 0;
@@ -61,47 +45,47 @@ class Attention {
     bool empty() const { return first == last; }
     bool operator==(const Seen&) const = default;
   };
-  struct Item {
-    std::int32_t block = 0;
-    std::int64_t first_chunk = 0;
-    std::int64_t last_chunk = 0;  // one past
-    std::int64_t cost = 0;
-  };
   struct Scratch;  // of one thread
+  // Where partials go: into the states of the scratch at once, or to be kept.
+  enum class Results : std::uint8_t { kMerge, kKeep };
 
   static Seen KeysSeen(const Call& call, std::int64_t position, std::int64_t chunk);
 
-  enum class Plan : std::uint8_t { kBlocks, kChunks };
-  Plan MakePlan(const Call& call);
-  void ReserveScratch();
+  void Reserve();
   Scratch ScratchOf(std::int32_t thread);
   // f(item, scratch) for all items, on threads by cost.
   template <class F>
-  void ForItems(const F& f);
+  void ForItems(std::span<const Item> items, const F& f);
 
-  ChunkHalves FindChunk(const Call& call, const Block& block, std::int64_t chunk,
-                        const Scratch& scratch) const;
-  void AttendChunk(const Call& call, const Block& block, std::int64_t chunk, float* partials,
+  void AttendBlock(const Call& call, const Item& item, Results results,
                    const Scratch& scratch) const;
-  void ClearStates(const Block& block, float* states) const;
-  void MergeChunk(const Call& call, const Block& block, std::int64_t chunk, const float* partials,
-                  float* states) const;
-  void Finish(const Call& call, const Block& block, const float* states) const;
+  void AttendTogether(const Call& call, std::span<const Piece> pieces, std::int32_t kv_head,
+                      std::int64_t chunk, Results results, const Scratch& scratch) const;
+  ChunkHalves FindChunk(const Call& call, const Piece& piece, std::int32_t kv_head,
+                        std::int64_t chunk, const Scratch& scratch) const;
+  void Prefetch(const Call& call, const Piece& piece, std::int32_t kv_head,
+                std::int64_t chunk) const;
+  void ClearStates(std::int32_t rows, float* states) const;
+  void MergeKept(const Call& call, const Item& item, float* states) const;
+  void Finish(const Call& call, const Piece& piece, std::int32_t kv_head,
+              const float* states) const;
+  // Where the partials of a piece's queries are kept.
+  float* KeptAt(const Piece& piece, std::int32_t kv_head, std::int64_t chunk) const;
 
   const Ops& ops_;
   ThreadPool& pool_;
+  AttentionPlan plan_;
 
   // Of the current call.
   std::int32_t group_ = 0;  // query heads per KV head
+  std::int32_t kv_heads_ = 0;
   std::int32_t head_dim_ = 0;
-  std::int32_t block_rows_ = 0;    // the most
   std::int64_t partial_size_ = 0;  // floats of one query's partial
-  std::vector<Block> blocks_;
-  std::vector<Item> items_;
 
   std::int64_t scratch_floats_ = 0;  // per thread
   Buffer scratch_;
   Buffer kept_;
+  float* kept_floats_ = nullptr;  // in kept_
 };
 
 }  // namespace banyan::kernels

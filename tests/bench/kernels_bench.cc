@@ -144,23 +144,26 @@ BENCHMARK(LinearLayers)
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
 
-// Attention of one layer: `rows` queries that end at `context`. (context, rows, threads)
-void Attention(benchmark::State& state) {
-  const auto context = static_cast<int>(state.range(0));
-  const auto rows = static_cast<int>(state.range(1));
-  Rig rig(static_cast<int>(state.range(2)));
-  CpuBackend& b = *rig.backend;
-  // As many layers as decoding reads, so that keys and values come from memory.
-  const int pages = context / kPageSize;
+// Pages of all layers, so that keys and values come from where decoding finds them.
+void FillPages(CpuBackend& b, int pages) {
   if (!b.AllocatePages({kLayers, kKvHeads, kHeadDim, kPageSize, pages})) std::abort();
   std::vector<std::byte> page(b.page_bytes());
   for (std::size_t i = 0; i + 1 < page.size(); i += 2) {
     page[i] = static_cast<std::byte>(i * 37);
     page[i + 1] = static_cast<std::byte>(0x38 + (i >> 4) % 4);  // 0.5 .. 4
   }
-  std::vector<std::int32_t> table(pages);
+  for (int id = 0; id < pages; ++id) b.WritePage(id, page);
+}
+
+// Attention of one layer: `rows` queries that end at `context`. (context, rows, threads)
+void Attention(benchmark::State& state) {
+  const auto context = static_cast<int>(state.range(0));
+  const auto rows = static_cast<int>(state.range(1));
+  Rig rig(static_cast<int>(state.range(2)));
+  CpuBackend& b = *rig.backend;
+  std::vector<std::int32_t> table(context / kPageSize);
   std::iota(table.begin(), table.end(), 0);
-  for (const std::int32_t id : table) b.WritePage(id, page);
+  FillPages(b, static_cast<int>(table.size()));
   const CpuBackend::Activations q = rig.Load(RandomRows(rows, kHidden, 3));
   CpuBackend::Input out = b.MakeInput(rows, kHidden);
   const RowRun run[] = {{0, rows, context - rows, table}};
@@ -173,8 +176,39 @@ void Attention(benchmark::State& state) {
   Report(state, rows, 4.0 * context * kKvHeads * kHeadDim, 2 * keys * kHidden);
 }
 BENCHMARK(Attention)
-    ->ArgsProduct({{512, 4096}, {1, 256}, {1, 2}})
+    ->ArgsProduct({{512, 4096, 8192}, {1, 256}, {1, 2}})
     ->Unit(benchmark::kMicrosecond)
+    ->UseRealTime();
+
+// Attention of a step of all layers that decodes `requests` with `own` tokens each below `shared`
+// tokens that are the same pages for all. (shared, own, requests, threads)
+void SharedPrefix(benchmark::State& state) {
+  const auto shared = static_cast<int>(state.range(0)) / kPageSize;
+  const auto own = static_cast<int>(state.range(1)) / kPageSize;
+  const auto requests = static_cast<int>(state.range(2));
+  Rig rig(static_cast<int>(state.range(3)));
+  CpuBackend& b = *rig.backend;
+  const int pages = shared + requests * own;
+  FillPages(b, pages);
+  std::vector<std::vector<std::int32_t>> tables(requests);
+  std::vector<RowRun> runs;
+  for (int i = 0; i < requests; ++i) {
+    for (int page = 0; page < shared + own; ++page)
+      tables[i].push_back(page < shared ? page : page + i * own);
+    runs.push_back({i, 1, (shared + own) * kPageSize - 1, tables[i]});
+  }
+  const CpuBackend::Activations q = rig.Load(RandomRows(requests, kHidden, 3));
+  CpuBackend::Input out = b.MakeInput(requests, kHidden);
+  for (auto _ : state)
+    for (int layer = 0; layer < kLayers; ++layer) b.Attend(q, {.scale = 0.125F}, runs, layer, out);
+  Report(state, requests, 4.0 * kLayers * pages * kPageSize * kKvHeads * kHeadDim,
+         2.0 * kLayers * requests * (shared + own) * kPageSize * kHidden);
+}
+BENCHMARK(SharedPrefix)
+    ->ArgsProduct({{1024}, {64}, {1, 8, 32}, {1, 2}})
+    ->ArgsProduct({{0}, {1088}, {8}, {1, 2}})
+    ->ArgsProduct({{8192}, {64}, {8}, {1, 2}})
+    ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
 
 // Everything else of a layer. (rows, threads)

@@ -1,0 +1,101 @@
+// Which thread attends which queries to which chunks of keys. A plan decides who reads what when,
+// and no query's arithmetic.
+//
+// Queries of several runs whose pages begin alike go through the chunks that they share together,
+// so that those are read once (Juravsky et al., "Hydragen", 2024); where their pages part, so do
+// they. A thread takes a block of queries through all chunks and merges as it goes; or, where that
+// would leave threads idle (few queries, many keys), threads take chunks and keep the partials.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kernels/cpu/ops.h"
+#include "kernels/cpu/prefix_order.h"
+#include "kernels/tensor.h"
+
+namespace banyan::kernels {
+
+class AttentionPlan {
+ public:
+  // Queries of one block (rows times heads of a KV head); a row's heads are never parted.
+  static constexpr std::int32_t kBlockQueries = 128;
+  // Partials that may be kept, in floats.
+  static constexpr std::int64_t kMaxKeptFloats = std::int64_t{4} << 20;
+
+  struct Call {
+    std::span<const RowRun> runs;
+    std::int64_t window = 0;
+    std::int32_t page_size = 0;
+    std::int32_t kv_heads = 0;
+    std::int32_t group = 0;         // query heads per KV head
+    std::int64_t partial_size = 0;  // floats of one query's partial
+    std::int32_t threads = 0;
+  };
+
+  // Rows of one run.
+  struct Piece {
+    const RowRun* run = nullptr;
+    std::int32_t first = 0;  // row within the run
+    std::int32_t rows = 0;
+    std::int32_t first_query = 0;    // within its block
+    std::int64_t shared_chunks = 0;  // that lie in pages shared with the piece before in its block
+    std::int64_t first_chunk = 0;    // that its first row sees
+    std::int64_t last_chunk = 0;     // one past what its last row sees
+    std::int64_t kept = 0;           // where its partials are kept, in floats
+
+    std::int64_t position(std::int32_t i) const { return run->first_position + first + i; }
+  };
+  // Pieces of runs with a common prefix, one after the other in their order.
+  struct Block {
+    std::int32_t first_piece = 0;
+    std::int32_t last_piece = 0;  // one past
+    std::int32_t rows = 0;
+    std::int64_t first_chunk = 0;  // the least and the greatest of its pieces
+    std::int64_t last_chunk = 0;
+  };
+  // What a thread does in one go, for one KV head.
+  struct Item {
+    std::int32_t index = 0;
+    std::int32_t kv_head = 0;
+    std::int64_t first_chunk = 0;
+    std::int64_t last_chunk = 0;  // one past
+    std::int64_t cost = 0;        // in queries and chunks
+  };
+  enum class Kind : std::uint8_t { kBlocks, kChunks };
+
+  Kind Make(const Call& call);
+
+  std::span<const Piece> pieces() const { return pieces_; }
+  std::span<const Block> blocks() const { return blocks_; }
+  // Of blocks: all their chunks, or one, by kind.
+  std::span<const Item> items() const { return items_; }
+  // Of pieces: where partials were kept, these merge them.
+  std::span<const Item> merges() const { return merges_; }
+  std::int64_t kept_floats() const { return kept_; }
+  std::int32_t block_rows() const { return block_rows_; }  // the most
+
+  // Of what the query at `position` sees.
+  static std::int64_t FirstKey(std::int64_t window, std::int64_t position) {
+    return window == 0 || window > position ? 0 : position + 1 - window;
+  }
+
+ private:
+  void CutBlocks(const Call& call, std::int32_t max_rows);
+  void AddPiece(const Call& call, Piece piece);
+  void ListBlocks(const Call& call);
+  void ListChunks(const Call& call);
+  void ListMerges(const Call& call);
+
+  PrefixOrder prefixes_;
+  std::vector<Piece> pieces_;
+  std::vector<Block> blocks_;
+  std::vector<Item> items_;
+  std::vector<Item> merges_;
+  std::vector<std::int64_t> loads_;  // queries by chunk of a block
+  std::int64_t kept_ = 0;
+  std::int32_t block_rows_ = 0;
+};
+
+}  // namespace banyan::kernels
