@@ -1,6 +1,7 @@
 // Writes the batch of one step under its token budget. What goes first is the scheduler's choice.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -29,6 +30,8 @@ class BatchBuilder {
   void Add(Job& job, std::int64_t tokens);
 
   std::int64_t tokens_left() const { return tokens_left_; }
+  // At most so many more.
+  void Limit(std::int64_t tokens) { tokens_left_ = std::min(tokens_left_, tokens); }
   const Batch& batch() const { return batch_; }
   // The job of batch().sequences[i] is jobs()[i].
   std::span<Job* const> jobs() const { return jobs_; }

@@ -3,6 +3,8 @@
 //   budget   |d d d d|----------------- prompts ------------------|
 //                    |    first in order          | the shortest  |
 //                                                   a quarter, so that it need not wait for a giant
+//
+// Beside decodes prompts get less (mixed_prefill_tokens), so that answers flow evenly.
 #include <algorithm>
 #include <limits>
 
@@ -68,6 +70,7 @@ void Scheduler::Impl::RunDecodes(Tick now) {
     Job& job = *running_[i];
     if (job.state == RequestState::kDecode && MakeRoom(job, now)) batch_.Add(job, 1);
   }
+  if (!batch_.batch().sequences.empty()) batch_.Limit(options_.mixed_prefill_tokens);
 }
 
 // False when the job itself had to go.

@@ -38,6 +38,7 @@ Scheduler::Impl::Impl(const Options& options, radix::PrefixCache& cache, Observe
       queue_(options, tenants_) {
   CHECK(options.max_running >= 1);
   CHECK(options.max_batch_tokens > options.max_running);
+  CHECK(options.mixed_prefill_tokens >= 1);
   CHECK(options.context_length >= 1);
   CHECK(options.max_passes >= 0 && options.headroom_tokens >= 1);
   CHECK(options.ageing > Tick(0) && options.ageing <= kMaxAgeing);

@@ -116,9 +116,9 @@ std::string EnvironmentName(std::string_view option) {
 struct Typed {
   std::string model, chat_template,
       host = "127.0.0.1", port = "8080", kv_memory = "1GiB", page_size = "16", kv_dtype = "f16",
-      backend = "cpu", threads, max_batch_tokens = "256", max_running = "64", max_queue = "256",
-      prefix_caching = "on", max_passes = "16", priority_ageing = "10s", served_model_name,
-      drain_timeout = "30s", log_format = "text";
+      backend = "cpu", threads, max_batch_tokens = "256", mixed_prefill_tokens = "64",
+      max_running = "64", max_queue = "256", prefix_caching = "on", max_passes = "16",
+      priority_ageing = "10s", served_model_name, drain_timeout = "30s", log_format = "text";
 };
 
 void Declare(CLI::App& app, Typed& typed) {
@@ -157,6 +157,12 @@ void Declare(CLI::App& app, Typed& typed) {
          "computed in chunks",
          "N", typed.max_batch_tokens)
       ->check(Integers(2, kMaxBatchTokens));
+  option(
+      "mixed-prefill-tokens", typed.mixed_prefill_tokens,
+      "most tokens of prompts in a step that also decodes, 1..65536: fewer make answers flow more "
+      "evenly, more make long prompts wait less",
+      "N", typed.mixed_prefill_tokens)
+      ->check(Integers(1, kMaxBatchTokens));
   option("max-running", typed.max_running, "most requests running at once, 1..4096", "N",
          typed.max_running)
       ->check(Integers(1, kMaxRunning));
@@ -217,6 +223,8 @@ ServeOptions Convert(const Typed& typed) {
   options.threads = ThreadsOf(typed.threads);
   options.io_threads = std::clamp(UsableProcessors() / 4, 2, 8);
   options.max_batch_tokens = static_cast<std::int32_t>(*ParseInteger(typed.max_batch_tokens));
+  options.mixed_prefill_tokens =
+      static_cast<std::int32_t>(*ParseInteger(typed.mixed_prefill_tokens));
   options.max_running = static_cast<std::int32_t>(*ParseInteger(typed.max_running));
   options.max_queue = *ParseInteger(typed.max_queue);
   options.prefix_caching =

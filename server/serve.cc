@@ -60,6 +60,7 @@ EngineOptions EngineOptionsOf(const ServeOptions& options, const model::Model& m
   out.cache.page_size = options.page_size;
   out.cache.pages = model.pages();
   out.scheduling.max_batch_tokens = options.max_batch_tokens;
+  out.scheduling.mixed_prefill_tokens = options.mixed_prefill_tokens;
   out.scheduling.max_running = options.max_running;
   out.scheduling.context_length = model.facts().context_length;
   out.scheduling.prefix_caching = options.prefix_caching;

@@ -59,6 +59,27 @@ TEST(Batch, DecodesComeFirstAndPrefillsGetTheRestInOrderOfArrival) {
               ElementsAre(Chunk{a, 6, 1, true}, Chunk{b, 12, 1, true}, Chunk{c, 6, 6, true}));
 }
 
+// Whoever reads an answer waits for all of a step. Alone, a prompt has the whole step.
+TEST(Batch, BesideDecodesPromptsGetNoMoreThanTheirBound) {
+  for (const std::int32_t bound : {1, 8, 14, 15, 16}) {
+    Engine engine({.pages = 200, .max_batch_tokens = 16, .mixed_prefill_tokens = bound});
+    const RequestId decoding = engine.Submit(Prompt(1, 16), 3);
+    engine.Step();
+    EXPECT_THAT(engine.chunks(), ElementsAre(Chunk{decoding, 0, 16, true}));
+    const RequestId prefilling = engine.Submit(Prompt(2, 100), 1);
+    const std::int64_t most = std::min(bound, 15);
+    engine.Step();
+    EXPECT_THAT(engine.chunks(),
+                ElementsAre(Chunk{decoding, 16, 1, true}, Chunk{prefilling, 0, most, false}));
+    engine.Step();
+    engine.Step();
+    EXPECT_THAT(engine.chunks(), ElementsAre(Chunk{prefilling, 2 * most, 16, false}))
+        << "nothing decodes any more";
+    engine.Run();
+    EXPECT_EQ(engine[prefilling].tokens, Expected(Prompt(2, 100), 1).tokens);
+  }
+}
+
 // The tightest budget there may be: all but one request decode, and one token is left.
 TEST(Batch, NeitherDecodesNorPrefillsStarve) {
   Engine engine({.pages = 200, .max_batch_tokens = 5, .max_running = 4});

@@ -14,6 +14,7 @@ Engine::Engine(const EngineOptions& options)
       cache_(radix::Options{.page_size = options.page_size, .pages = options.pages}),
       model_(options.page_size, options.pages) {
   const Options scheduler{.max_batch_tokens = options.max_batch_tokens,
+                          .mixed_prefill_tokens = options.mixed_prefill_tokens,
                           .max_running = options.max_running,
                           .context_length = options.context_length,
                           .prefix_caching = options.prefix_caching,

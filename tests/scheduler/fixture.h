@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -22,6 +23,7 @@ struct EngineOptions {
   std::int32_t page_size = 4;
   std::int32_t pages = 64;
   std::int32_t max_batch_tokens = 16;
+  std::int32_t mixed_prefill_tokens = std::numeric_limits<std::int32_t>::max();
   std::int32_t max_running = 4;
   std::int64_t context_length = 10'000;
   PrefixCaching prefix_caching = PrefixCaching::kOn;

@@ -48,6 +48,7 @@ class RandomWork {
     options.pages = 3 + Below(60 / options.page_size);
     options.max_running = 1 + Below(6);
     options.max_batch_tokens = options.max_running + 1 + Below(12);
+    if (Below(3) == 0) options.mixed_prefill_tokens = 1 + Below(8);
     options.context_length = Below(2) == 0 ? 1000 : 10 + Below(40);
     return options;
   }

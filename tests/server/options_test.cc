@@ -53,6 +53,7 @@ TEST(Options, DefaultsAreThoseOfTheHelp) {
   EXPECT_EQ(options.page_size, 16);
   EXPECT_EQ(options.threads, UsableProcessors());
   EXPECT_EQ(options.max_batch_tokens, 256);
+  EXPECT_EQ(options.mixed_prefill_tokens, 64);
   EXPECT_EQ(options.max_running, 64);
   EXPECT_EQ(options.max_queue, 256);
   EXPECT_EQ(options.prefix_caching, scheduler::PrefixCaching::kOn);
@@ -129,6 +130,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Bound{"--kv-memory", "1KiB", "1023", "16TiB", "17592186044417"},
                       Bound{"--threads", "1", "0", "256", "257"},
                       Bound{"--max-batch-tokens", "2", "1", "65536", "65537"},
+                      Bound{"--mixed-prefill-tokens", "1", "0", "65536", "65537"},
                       Bound{"--max-running", "1", "0", "4096", "4097"},
                       Bound{"--max-queue", "1", "0", "1000000", "1000001"},
                       Bound{"--max-passes", "0", "-1", "1000000", "1000001"},
@@ -292,13 +294,28 @@ TEST(ModelOptions, HelpNamesTheKnownModelsAndTheirTerms) {
 TEST(Options, HelpNamesEveryOptionWithItsDefaultAndVariable) {
   const Exit exit = std::get<Exit>(Parse({"serve", "--help"}));
   EXPECT_EQ(exit.code, 0);
-  for (const char* option : {"--model",          "--host",           "--port",
-                             "--kv-memory",      "--page-size",      "--kv-dtype",
-                             "--backend",        "--threads",        "--max-batch-tokens",
-                             "--max-running",    "--max-queue",      "--served-model-name",
-                             "--prefix-caching", "--max-passes",     "--priority-ageing",
-                             "--drain-timeout",  "--log-format",     "--chat-template",
-                             "--config",         "BANYAN_KV_MEMORY", "1GiB",
+  for (const char* option : {"--model",
+                             "--host",
+                             "--port",
+                             "--kv-memory",
+                             "--page-size",
+                             "--kv-dtype",
+                             "--backend",
+                             "--threads",
+                             "--max-batch-tokens",
+                             "--max-running",
+                             "--max-queue",
+                             "--served-model-name",
+                             "--prefix-caching",
+                             "--max-passes",
+                             "--mixed-prefill-tokens",
+                             "--priority-ageing",
+                             "--drain-timeout",
+                             "--log-format",
+                             "--chat-template",
+                             "--config",
+                             "BANYAN_KV_MEMORY",
+                             "1GiB",
                              "SIGTERM"}) {
     EXPECT_THAT(exit.text, HasSubstr(option));
   }

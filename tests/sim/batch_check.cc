@@ -173,10 +173,15 @@ void BatchCheck::CheckCopies(const Batch& batch) {
 
 // Every decoding request has its token, and what prefills did not get was not there.
 void BatchCheck::CheckShares() const {
-  std::int64_t sum = 0;
+  std::int64_t prompts = 0;
+  std::int64_t decodes = 0;
   std::int64_t running = 0;
   bool cut = false;  // what such a chunk leaves of a step is nobody's
-  for (const auto& [id, tokens] : tokens_) sum += tokens;
+  for (const auto& [id, tokens] : tokens_) {
+    (stage_[id].prefill ? prompts : decodes) += tokens;
+  }
+  const std::int64_t room = stage_.PromptRoom(decodes);
+  Require(prompts <= room, "a step has %d tokens of prompts", kNobody, prompts);
   for (const Client& client : stage_.clients) cut = cut || (client.running && client.cuts_chunks());
   for (const Client& client : stage_.clients) {
     if (!client.running) continue;
@@ -187,8 +192,9 @@ void BatchCheck::CheckShares() const {
       Require(got == 1, "decodes, and got %d tokens of a step", client.id, got);
       continue;
     }
-    Require(got >= client.remaining() || cut || sum == stage_.scenario.scheduler.max_batch_tokens,
-            "got %d tokens of %d, in a step of %d", client.id, got, client.remaining(), sum);
+    Require(got >= client.remaining() || cut || prompts == room,
+            "got %d tokens of %d, where prompts have %d", client.id, got, client.remaining(),
+            prompts);
   }
   Require(running <= stage_.scenario.scheduler.max_running, "%d requests run", kNobody, running);
 }

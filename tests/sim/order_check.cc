@@ -148,12 +148,12 @@ void OrderCheck::AfterNext(const Batch& batch, const std::vector<Client*>& admit
 // what he needs. One newcomer may want more than is left, and another one, which is shorter than
 // all, has its share of a step that is full.
 void OrderCheck::CheckNewcomers(const std::vector<Client*>& admitted) {
-  std::int64_t left = stage_.scenario.scheduler.max_batch_tokens;
+  std::int64_t decodes = 0;
   std::int64_t wanted = 0;
   std::int64_t shortest = INT64_MAX;  // of those that ran before
   for (const Client& client : stage_.clients) {
     if (!client.running) continue;
-    if (!client.prefill) --left;
+    if (!client.prefill) ++decodes;
     if (client.prefill) wanted += client.remaining();
     const bool is_new = client.admitted_step == stage_.step + 1;
     if (client.prefill && !is_new) shortest = std::min(shortest, client.remaining());
@@ -163,6 +163,7 @@ void OrderCheck::CheckNewcomers(const std::vector<Client*>& admitted) {
     if (client->live()) newcomers.push_back(client->remaining());
   }
   if (newcomers.empty()) return;
+  const std::int64_t left = stage_.PromptRoom(decodes);
   std::sort(newcomers.rbegin(), newcomers.rend());
   const std::int64_t others = wanted - newcomers[0] - (newcomers.size() > 1 ? newcomers[1] : 0);
   // Where a copy's source would be the page too many, it got less than it was admitted for.
@@ -182,7 +183,7 @@ void OrderCheck::CheckPrefills(const Batch& batch) {
     std::int64_t deficit;
   };
   std::vector<Prefill> prefills;
-  std::int64_t left = stage_.scenario.scheduler.max_batch_tokens;
+  std::int64_t decodes = 0;
   for (const Client& client : stage_.clients) {
     if (!client.running) continue;
     if (client.cuts_chunks()) return;  // what it leaves of a step goes to anybody
@@ -190,7 +191,7 @@ void OrderCheck::CheckPrefills(const Batch& batch) {
       const auto status = stage_.scheduler->Inspect(client.id, stage_.now());
       prefills.push_back({&client, Aged(client), 0, status->deficit});
     } else {
-      --left;
+      ++decodes;
     }
   }
   for (const Client& client : stage_.clients) {
@@ -203,6 +204,7 @@ void OrderCheck::CheckPrefills(const Batch& batch) {
       }
     }
   }
+  const std::int64_t left = stage_.PromptRoom(decodes);
   std::int64_t shortest = INT64_MAX;
   int shortest_count = 0;
   for (Prefill& prefill : prefills) {
@@ -273,7 +275,7 @@ void OrderCheck::CheckNotIdle(const Batch& batch, const std::vector<Client*>& ad
   }
   std::int64_t running = 0;
   std::int64_t headroom = 0;
-  std::int64_t left = stage_.scenario.scheduler.max_batch_tokens;  // by decodes
+  std::int64_t decodes = 0;
   std::int64_t shortest = INT64_MAX;
   for (const Client& client : stage_.clients) {
     if (!client.running) continue;
@@ -283,7 +285,7 @@ void OrderCheck::CheckNotIdle(const Batch& batch, const std::vector<Client*>& ad
     if (client.prefill) {
       shortest = std::min(shortest, client.remaining());
     } else {
-      --left;
+      ++decodes;
     }
   }
   if (running >= stage_.scenario.scheduler.max_running) return;
@@ -294,7 +296,8 @@ void OrderCheck::CheckNotIdle(const Batch& batch, const std::vector<Client*>& ad
   const bool all_fit = std::all_of(queue.begin(), queue.end(), [&](const Client* client) {
     return Pages(client->known()) + headroom + Headroom(*client) <= spare;
   });
-  bool has_share = sum < stage_.scenario.scheduler.max_batch_tokens;
+  const std::int64_t left = stage_.PromptRoom(decodes);
+  bool has_share = sum - decodes < left;
   if (queue.size() == 1 && admitted.empty() && left >= 4) {
     has_share = has_share || queue[0]->known() < shortest;
   }

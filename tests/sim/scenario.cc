@@ -180,6 +180,9 @@ Scenario MakeScenario(std::uint64_t seed) {
   scenario.ample = random.OneIn(3);
   DrawPool(random, scenario);
   if (!random.OneIn(3)) DrawFaults(random, scenario);
+  if (random.OneIn(3)) {
+    scenario.scheduler.mixed_prefill_tokens = random.Between(1, random.OneIn(2) ? 4 : 20);
+  }
   return scenario;
 }
 
@@ -190,10 +193,11 @@ std::string Words(const Scenario& scenario) {
   const scheduler::Options& bounds = scenario.scheduler;
   return number("page size", scenario.cache.page_size) + number(", pages", scenario.cache.pages) +
          (scenario.ample ? " (ample)" : "") + number(", running", bounds.max_running) +
-         number(", batch", bounds.max_batch_tokens) + number(", context", bounds.context_length) +
-         number(", passes", bounds.max_passes) + number(", ageing", bounds.ageing / scenario.tick) +
-         " ticks" + number(", quantum", bounds.quantum) +
-         number(", headroom", bounds.headroom_tokens) +
+         number(", batch", bounds.max_batch_tokens) +
+         number(", beside decodes", bounds.mixed_prefill_tokens) +
+         number(", context", bounds.context_length) + number(", passes", bounds.max_passes) +
+         number(", ageing", bounds.ageing / scenario.tick) + " ticks" +
+         number(", quantum", bounds.quantum) + number(", headroom", bounds.headroom_tokens) +
          (bounds.prefix_caching == scheduler::PrefixCaching::kOff ? ", no caching" : "") +
          number(", tenants", scenario.tenants) + number(", salts", scenario.salts) +
          number(", priorities", scenario.priorities) + number(", requests", scenario.requests) +

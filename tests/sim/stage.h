@@ -45,6 +45,12 @@ struct Stage {
     return clients[index];
   }
   Tick now() const { return clock.Now(); }
+  // Tokens of a step that are left for prompts beside so many decodes.
+  std::int64_t PromptRoom(std::int64_t decodes) const {
+    const scheduler::Options& bounds = scenario.scheduler;
+    const std::int64_t left = bounds.max_batch_tokens - decodes;
+    return decodes > 0 ? std::min<std::int64_t>(left, bounds.mixed_prefill_tokens) : left;
+  }
   std::int32_t page_size() const { return scenario.cache.page_size; }
   bool caching() const {
     return scenario.scheduler.prefix_caching == scheduler::PrefixCaching::kOn;
