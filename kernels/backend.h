@@ -29,7 +29,9 @@ concept Backend = requires(B& b, const B& cb, const HostTensor& host, const type
                            std::span<const RowRun> runs, std::span<const SlotCopy> copies,
                            std::span<float> floats, std::span<std::byte> bytes,
                            std::span<const std::byte> const_bytes, const Rope& rope,
-                           GateFunction gate, const AttentionSpan& span, float f, std::int32_t n) {
+                           const typename B::Linear& linear,
+                           std::span<const typename B::Product> products, GateFunction gate,
+                           const AttentionSpan& span, float f, std::int32_t n) {
   // Weights, copied into the backend's own layout; afterwards `host` may go.
   { b.PackMatrix(host) } -> std::same_as<typename B::Matrix>;
   { b.PackVector(host) } -> std::same_as<typename B::Vector>;
@@ -41,8 +43,6 @@ concept Backend = requires(B& b, const B& cb, const HostTensor& host, const type
 
   // x[i] = f * row ids[i] of the embedding matrix.
   b.Embed(w, ids, f, x);  // (matrix, ids, factor, out)
-  // x[i] += v.
-  b.AddBias(v, n, x);  // (bias, rows, x)
   // in[i] = x[i] / sqrt(mean(x[i]^2) + eps) * v, in MatMul's form. Zhang & Sennrich, 2019.
   b.RmsNorm(cx, v, f, n, in);  // (x, weight, eps, rows, out)
   // As RmsNorm for the given rows of x only: in[i] from x[ids[i]].
@@ -51,11 +51,14 @@ concept Backend = requires(B& b, const B& cb, const HostTensor& host, const type
   b.RmsNormHeads(v, f, n, x);  // (weight, eps, rows, x)
   // x[i] += cx[i] / sqrt(mean(cx[i]^2) + eps) * v.
   b.RmsNormAdd(cx, v, f, n, x);  // (in, weight, eps, rows, x)
-  // x[i] = W in[i], or x[i] += W in[i].
-  b.MatMul(w, cin, n, x);  // (weights, input, rows, out)
-  b.MatMulAdd(w, cin, n, x);
-  // in[i] = function(gate[i]) * up[i].
-  b.Gate(gate, cx, cx, n, in);  // (function, gate, up, rows, out)
+  // A Linear is a matrix with a bias or without: {W, &bias or nullptr}; y = W x + bias.
+  // x[i] = y(in[i]), or x[i] += y(in[i]).
+  b.MatMul(linear, cin, n, x);  // (weights, input, rows, out)
+  b.MatMulAdd(linear, cin, n, x);
+  // As MatMul for several that read the same input. A Product is {linear, &out}.
+  b.MatMulEach(products, cin, n);  // (products, input, rows)
+  // in[i] = function(g(cin[i])) * u(cin[i]), the gated half of a feed-forward layer.
+  b.MatMulGate(gate, linear, linear, cin, n, in);  // (function, g, u, input, rows, out)
   // Rotates q and k in place and writes k and v to the pages of layer n. A step may use two ropes
   // in turn (layers that look far and near) at the cost of each once.
   b.RopeAndStore(x, x, cx, rope, runs, n);  // (q, k, v, rope, runs, layer)

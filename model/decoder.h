@@ -39,8 +39,6 @@ class Decoder {
         query_(backend.MakeActivations(max_rows, shape.heads * shape.head_dim)),
         key_(backend.MakeActivations(max_rows, shape.kv_heads * shape.head_dim)),
         value_(backend.MakeActivations(max_rows, shape.kv_heads * shape.head_dim)),
-        gate_(backend.MakeActivations(max_rows, shape.feed_forward)),
-        up_(backend.MakeActivations(max_rows, shape.feed_forward)),
         logits_(backend.MakeActivations(max_logit_rows, shape.vocabulary)),
         normed_(backend.MakeInput(max_rows, shape.embedding)),
         attended_(backend.MakeInput(max_rows, shape.heads * shape.head_dim)),
@@ -83,9 +81,10 @@ class Decoder {
     const Layer& layer = LayerAt(index);
     const std::int32_t rows = step.rows();
     backend_.RmsNorm(residual_, layer.attention_norm, shape_.norm_epsilon, rows, normed_);
-    Multiply(layer.query, normed_, rows, query_);
-    Multiply(layer.key, normed_, rows, key_);
-    Multiply(layer.value, normed_, rows, value_);
+    const typename B::Product products[] = {{LinearOf(layer.query), &query_},
+                                            {LinearOf(layer.key), &key_},
+                                            {LinearOf(layer.value), &value_}};
+    backend_.MatMulEach(products, normed_, rows);
     NormHeads(layer.query_norm, rows, query_);
     NormHeads(layer.key_norm, rows, key_);
     backend_.RopeAndStore(query_, key_, value_, shape_.RopeOf(index), step.runs(), index);
@@ -104,16 +103,13 @@ class Decoder {
     const Layer& layer = LayerAt(index);
     const std::int32_t rows = step.rows();
     backend_.RmsNorm(residual_, layer.feed_forward_norm, shape_.norm_epsilon, rows, normed_);
-    Multiply(layer.gate, normed_, rows, gate_);
-    Multiply(layer.up, normed_, rows, up_);
-    backend_.Gate(shape_.gate, gate_, up_, rows, activated_);
+    backend_.MatMulGate(shape_.gate, LinearOf(layer.gate), LinearOf(layer.up), normed_, rows,
+                        activated_);
     AddToResidual(layer.down, activated_, layer.post_feed_forward_norm, rows);
   }
 
-  void Multiply(const Product& product, const typename B::Input& in, std::int32_t rows,
-                typename B::Activations& out) {
-    backend_.MatMul(product.matrix, in, rows, out);
-    if (product.bias) backend_.AddBias(*product.bias, rows, out);
+  static typename B::Linear LinearOf(const Product& product) {
+    return {product.matrix, product.bias ? &*product.bias : nullptr};
   }
 
   void NormHeads(const std::optional<Vector>& norm, std::int32_t rows,
@@ -124,18 +120,17 @@ class Decoder {
   void AddToResidual(const Product& product, const typename B::Input& in,
                      const std::optional<Vector>& post_norm, std::int32_t rows) {
     if (post_norm) {
-      Multiply(product, in, rows, *added_);
+      backend_.MatMul(LinearOf(product), in, rows, *added_);
       backend_.RmsNormAdd(*added_, *post_norm, shape_.norm_epsilon, rows, residual_);
       return;
     }
-    backend_.MatMulAdd(product.matrix, in, rows, residual_);
-    if (product.bias) backend_.AddBias(*product.bias, rows, residual_);
+    backend_.MatMulAdd(LinearOf(product), in, rows, residual_);
   }
 
   B& backend_;
   const DecoderShape shape_;
   const Weights weights_;
-  typename B::Activations residual_, query_, key_, value_, gate_, up_, logits_;
+  typename B::Activations residual_, query_, key_, value_, logits_;
   std::optional<typename B::Activations> added_;  // what a post norm reads
   typename B::Input normed_, attended_, activated_, head_input_;
 };

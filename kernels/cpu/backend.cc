@@ -20,10 +20,29 @@ namespace {
 // Work on rows of fewer values than this is not worth waking the other threads.
 constexpr std::int64_t kParallelValues = 8192;
 
+// Results of a product that a thread keeps until they are gated: what stays in a first-level cache.
+constexpr std::int64_t kGatedValues = 2048;
+
 std::int64_t RoundUp(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
 
 Buffer MapFloats(std::int64_t count) {
   return Buffer::MapOrThrow(static_cast<std::size_t>(count) * sizeof(float));
+}
+
+void GrowFloats(Buffer& buffer, std::int64_t count) {
+  if (buffer.size() < static_cast<std::size_t>(count) * sizeof(float)) buffer = MapFloats(count);
+}
+
+// Row `i` of all that the runs have, in their order.
+struct RunRow {
+  const RowRun* run = nullptr;
+  std::int32_t i = 0;  // in the run
+};
+
+void ListRows(std::span<const RowRun> runs, std::vector<RunRow>& rows) {
+  rows.clear();
+  for (const RowRun& run : runs)
+    for (std::int32_t i = 0; i < run.rows; ++i) rows.push_back({&run, i});
 }
 
 }  // namespace
@@ -72,7 +91,11 @@ struct CpuBackend::State {
     RequireFailed("a tensor type outside DType");
   }
 
-  void MatMul(const Matrix& w, const Input& in, std::int32_t rows, Activations& out, Store store);
+  // All but where the results go.
+  MatMulWork WorkOf(const Linear& linear, const Input& in, std::int32_t rows) const;
+  // The outputs of tiles first .. last - 1, of which `work` says where the first one goes.
+  void Multiply(const Linear& linear, MatMulWork work, std::int64_t first, std::int64_t last) const;
+  void MatMul(std::span<const Product> products, const Input& in, std::int32_t rows, Store store);
   // Where row i of `out` is written, in the forms that packed matrices read.
   RowOut OutOf(Input& out, std::int64_t i) const;
 
@@ -83,8 +106,10 @@ struct CpuBackend::State {
   PageStore pages;
   RopeTable rope;
   Attention attention;
-  Buffer attended;            // float [rows, heads * head_dim]
-  bool reads_floats = false;  // a matrix of floats was packed
+  Buffer attended;               // float [rows, heads * head_dim]
+  Buffer gated;                  // of each thread: two products of some outputs, for all rows
+  std::vector<RunRow> run_rows;  // of the current call
+  bool reads_floats = false;     // a matrix of floats was packed
 };
 
 std::unique_ptr<CpuBackend> CpuBackend::Create(std::int32_t threads, std::string_view variant) {
@@ -172,12 +197,6 @@ void CpuBackend::Embed(const Matrix& w, std::span<const std::int32_t> ids, float
   });
 }
 
-void CpuBackend::AddBias(const Vector& bias, std::int32_t rows, Activations& x) {
-  Require(rows <= x.max_rows() && x.cols() == bias.size(), "AddBias: shapes differ");
-  state_->ForRows(rows, x.cols(),
-                  [&](std::int64_t i) { state_->ops.add(bias.values_, x.cols(), x.row(i)); });
-}
-
 void CpuBackend::RmsNorm(const Activations& x, const Vector& weight, float eps, std::int32_t rows,
                          Input& out) {
   Require(rows <= x.max_rows() && rows <= out.max_rows(), "RmsNorm: too many rows");
@@ -218,13 +237,15 @@ void CpuBackend::RmsNormAdd(const Activations& in, const Vector& weight, float e
   });
 }
 
-void CpuBackend::State::MatMul(const Matrix& w, const Input& in, std::int32_t rows,
-                               Activations& out, Store store) {
-  Require(rows <= in.max_rows() && rows <= out.max_rows(), "MatMul: too many rows");
-  Require(in.cols() == w.cols() && out.cols() == w.rows(), "MatMul: shapes differ");
+MatMulWork CpuBackend::State::WorkOf(const Linear& linear, const Input& in,
+                                     std::int32_t rows) const {
+  const Matrix& w = *linear.weights;
+  Require(rows <= in.max_rows(), "MatMul: too many rows");
+  Require(in.cols() == w.cols(), "MatMul: shapes differ");
+  Require(linear.bias == nullptr || linear.bias->size() == w.rows(), "MatMul: shapes differ");
   const std::int64_t block = ShapeOf(w.type()).block;
   Require(block != 1 || in.has_floats_, "MatMul: the input was written before floats were needed");
-  const MatMulWork work = {
+  return {
       .tiles = w.tiles_,
       .depth = w.cols() / block,
       .quants = in.blocks_.as<QuantBlock>(),
@@ -232,33 +253,102 @@ void CpuBackend::State::MatMul(const Matrix& w, const Input& in, std::int32_t ro
       .floats = in.floats_.as<float>(),
       .float_stride = in.stride_,
       .rows = rows,
-      .out = out.row(0),
-      .out_stride = out.stride_,
-      .store = store,
+      .out = nullptr,
+      .out_stride = 0,
+      .store = Store::kSet,
   };
-  const Ops::MatMul kernel = Kernel(w.type());
-  pool.For(TileCount(w.rows()),
-           [&](std::int64_t begin, std::int64_t end) { kernel(work, begin, end); });
 }
 
-void CpuBackend::MatMul(const Matrix& w, const Input& in, std::int32_t rows, Activations& out) {
-  state_->MatMul(w, in, rows, out, Store::kSet);
+void CpuBackend::State::Multiply(const Linear& linear, MatMulWork work, std::int64_t first,
+                                 std::int64_t last) const {
+  const Matrix& w = *linear.weights;
+  work.tiles += first * TileBytes(w.type(), w.cols());
+  Kernel(w.type())(work, 0, last - first);
+  if (linear.bias == nullptr) return;
+  const std::int64_t output = first * kTileRows;
+  const std::int64_t outputs = std::min(last * kTileRows, w.rows()) - output;
+  for (std::int64_t i = 0; i < work.rows; ++i)
+    ops.add(linear.bias->values_ + output, outputs, work.out + i * work.out_stride);
 }
 
-void CpuBackend::MatMulAdd(const Matrix& w, const Input& in, std::int32_t rows, Activations& out) {
-  state_->MatMul(w, in, rows, out, Store::kAdd);
+void CpuBackend::State::MatMul(std::span<const Product> products, const Input& in,
+                               std::int32_t rows, Store store) {
+  for (const Product& product : products) {
+    Require(rows <= product.out->max_rows(), "MatMul: too many rows");
+    Require(product.out->cols() == product.linear.weights->rows(), "MatMul: shapes differ");
+  }
+  pool.Run([&](std::int32_t thread) {
+    for (const auto& [linear, out] : products) {
+      const Share share = ShareOf(TileCount(linear.weights->rows()), thread, pool.threads());
+      if (share.begin == share.end) continue;
+      MatMulWork work = WorkOf(linear, in, rows);
+      work.out = out->row(0) + share.begin * kTileRows;
+      work.out_stride = out->stride_;
+      work.store = store;
+      Multiply(linear, work, share.begin, share.end);
+    }
+  });
 }
 
-void CpuBackend::Gate(GateFunction function, const Activations& gate, const Activations& up,
-                      std::int32_t rows, Input& out) {
-  Require(rows <= gate.max_rows() && rows <= up.max_rows() && rows <= out.max_rows(),
-          "Gate: too many rows");
-  Require(gate.cols() == up.cols() && gate.cols() == out.cols(), "Gate: shapes differ");
-  out.has_floats_ = state_->reads_floats || out.blocks_.empty();
-  const auto op =
-      function == GateFunction::kSilu ? state_->ops.gate_silu : state_->ops.gate_gelu_tanh;
-  state_->ForRows(rows, gate.cols(), [&](std::int64_t i) {
-    op(gate.row(i), up.row(i), gate.cols(), state_->OutOf(out, i));
+void CpuBackend::MatMul(const Linear& linear, const Input& in, std::int32_t rows,
+                        Activations& out) {
+  const Product product = {linear, &out};
+  state_->MatMul({&product, 1}, in, rows, Store::kSet);
+}
+
+void CpuBackend::MatMulAdd(const Linear& linear, const Input& in, std::int32_t rows,
+                           Activations& out) {
+  const Product product = {linear, &out};
+  state_->MatMul({&product, 1}, in, rows, Store::kAdd);
+}
+
+void CpuBackend::MatMulEach(std::span<const Product> products, const Input& in, std::int32_t rows) {
+  state_->MatMul(products, in, rows, Store::kSet);
+}
+
+// A thread takes some outputs of both matrices at a time, for all rows, and gates them while they
+// are in its cache: whole blocks of the result, which are quantized by themselves.
+void CpuBackend::MatMulGate(GateFunction function, const Linear& gate, const Linear& up,
+                            const Input& in, std::int32_t rows, Input& out) {
+  State& state = *state_;
+  Require(rows <= out.max_rows(), "MatMulGate: too many rows");
+  Require(gate.weights->rows() == out.cols() && up.weights->rows() == out.cols(),
+          "MatMulGate: shapes differ");
+  out.has_floats_ = state.reads_floats || out.blocks_.empty();
+  const MatMulWork gate_work = state.WorkOf(gate, in, rows);
+  const MatMulWork up_work = state.WorkOf(up, in, rows);
+  const auto op = function == GateFunction::kSilu ? state.ops.gate_silu : state.ops.gate_gelu_tanh;
+
+  constexpr std::int64_t kBlockTiles = kQuantBlock / kTileRows;
+  const std::int64_t tiles = TileCount(out.cols());
+  const std::int64_t blocks = RoundUp(tiles, kBlockTiles) / kBlockTiles;
+  const std::int64_t group = std::max<std::int64_t>(1, kGatedValues / (rows * kQuantBlock));
+  const std::int64_t values = rows * group * kQuantBlock;  // of one matrix
+  const std::int32_t threads = state.pool.threads();
+  GrowFloats(state.gated, 2 * values * threads);
+  state.pool.Run([&](std::int32_t thread) {
+    float* const gates = state.gated.as<float>() + 2 * values * thread;
+    float* const ups = gates + values;
+    const Share share = ShareOf(blocks, thread, threads);
+    for (std::int64_t first = share.begin; first < share.end; first += group) {
+      const std::int64_t last = std::min(first + group, share.end);
+      const std::int64_t stride = (last - first) * kQuantBlock;
+      const auto multiply = [&](const Linear& linear, MatMulWork work, float* results) {
+        work.out = results;
+        work.out_stride = stride;
+        state.Multiply(linear, work, first * kBlockTiles, std::min(last * kBlockTiles, tiles));
+      };
+      multiply(gate, gate_work, gates);
+      multiply(up, up_work, ups);
+      const std::int64_t column = first * kQuantBlock;
+      const std::int64_t cols = std::min(stride, out.cols() - column);
+      for (std::int64_t i = 0; i < rows; ++i) {
+        RowOut row = state.OutOf(out, i);
+        if (row.blocks != nullptr) row.blocks += first;
+        if (row.floats != nullptr) row.floats += column;
+        op(gates + i * stride, ups + i * stride, cols, row);
+      }
+    }
   });
 }
 
@@ -294,27 +384,25 @@ void CpuBackend::RopeAndStore(Activations& q, Activations& k, const Activations&
   const RopeTable::Angles& angles = state.rope.Prepare(rope, runs);
   const auto rotate =
       rope.pairs == RopePairs::kNeighbours ? state.ops.rotate_neighbours : state.ops.rotate_halves;
-  std::int64_t before = 0;  // rows of the runs before
-  for (const RowRun& run : runs) {
-    state.ForRows(run.rows, q.cols() + 2 * k.cols(), [&](std::int64_t i) {
-      const float* cos = angles.cos(before + i);
-      const float* sin = angles.sin(before + i);
-      float* q_row = q.row(run.first_row + i);
-      float* k_row = k.row(run.first_row + i);
-      const float* v_row = v.row(run.first_row + i);
-      for (std::int32_t at = 0; at < q.cols(); at += shape.head_dim)
-        rotate(q_row + at, cos, sin, rope.dims);
-      const std::int64_t position = run.first_position + i;
-      const std::int32_t page = run.pages[static_cast<std::size_t>(position / shape.page_size)];
-      const auto slot = static_cast<std::int32_t>(position % shape.page_size);
-      for (std::int32_t h = 0; h < shape.kv_heads; ++h) {
-        float* key = k_row + h * shape.head_dim;
-        rotate(key, cos, sin, rope.dims);
-        state.pages.Store(state.ops, key, v_row + h * shape.head_dim, page, layer, h, slot);
-      }
-    });
-    before += run.rows;
-  }
+  ListRows(runs, state.run_rows);
+  state.ForRows(std::ssize(state.run_rows), q.cols() + 2 * k.cols(), [&](std::int64_t i) {
+    const auto [run, in_run] = state.run_rows[static_cast<std::size_t>(i)];
+    const float* cos = angles.cos(i);
+    const float* sin = angles.sin(i);
+    float* q_row = q.row(run->first_row + in_run);
+    float* k_row = k.row(run->first_row + in_run);
+    const float* v_row = v.row(run->first_row + in_run);
+    for (std::int32_t at = 0; at < q.cols(); at += shape.head_dim)
+      rotate(q_row + at, cos, sin, rope.dims);
+    const std::int64_t position = run->first_position + in_run;
+    const std::int32_t page = run->pages[static_cast<std::size_t>(position / shape.page_size)];
+    const auto slot = static_cast<std::int32_t>(position % shape.page_size);
+    for (std::int32_t h = 0; h < shape.kv_heads; ++h) {
+      float* key = k_row + h * shape.head_dim;
+      rotate(key, cos, sin, rope.dims);
+      state.pages.Store(state.ops, key, v_row + h * shape.head_dim, page, layer, h, slot);
+    }
+  });
 }
 
 void CpuBackend::Attend(const Activations& q, const AttentionSpan& span,
@@ -326,8 +414,7 @@ void CpuBackend::Attend(const Activations& q, const AttentionSpan& span,
   Require(q.cols() % shape.head_dim == 0 && out.cols() == q.cols(), "Attend: shapes differ");
   Require(span.window >= 0, "Attend: a window is a number of keys, or 0");
   if (runs.empty()) return;
-  const auto bytes = static_cast<std::size_t>(rows * q.stride_) * sizeof(float);
-  if (state.attended.size() < bytes) state.attended = MapFloats(rows * q.stride_);
+  GrowFloats(state.attended, rows * q.stride_);
   state.attention.Run({.pages = &state.pages,
                        .layer = layer,
                        .heads = q.cols() / shape.head_dim,
@@ -337,13 +424,13 @@ void CpuBackend::Attend(const Activations& q, const AttentionSpan& span,
                        .out = state.attended.as<float>(),
                        .stride = q.stride_});
   out.has_floats_ = state.reads_floats || out.blocks_.empty();
-  for (const RowRun& run : runs) {
-    state.ForRows(run.rows, q.cols(), [&](std::int64_t i) {
-      const std::int64_t row = run.first_row + i;
-      state.ops.quantize(state.attended.as<float>() + row * q.stride_, q.cols(),
-                         state.OutOf(out, row));
-    });
-  }
+  ListRows(runs, state.run_rows);
+  state.ForRows(std::ssize(state.run_rows), q.cols(), [&](std::int64_t i) {
+    const auto [run, in_run] = state.run_rows[static_cast<std::size_t>(i)];
+    const std::int64_t row = run->first_row + in_run;
+    state.ops.quantize(state.attended.as<float>() + row * q.stride_, q.cols(),
+                       state.OutOf(out, row));
+  });
 }
 
 void CpuBackend::ReadRow(const Activations& x, std::int32_t row, std::span<float> out) const {

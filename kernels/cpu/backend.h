@@ -84,6 +84,16 @@ class CpuBackend {
     std::int64_t stride_ = 0;
   };
 
+  struct Linear {
+    Linear(const Matrix& w, const Vector* b = nullptr) : weights(&w), bias(b) {}  // NOLINT: is one
+    const Matrix* weights;
+    const Vector* bias;  // may be null
+  };
+  struct Product {
+    Linear linear;
+    Activations* out;
+  };
+
   // `threads` compute threads, 1..kMaxThreads, the caller's among them; the quickest variant that
   // this machine runs, or the one of that name (variants.h). Null when it runs none such. Throws
   // std::system_error when the system refuses the threads.
@@ -101,7 +111,6 @@ class CpuBackend {
   Input MakeInput(std::int32_t max_rows, std::int32_t cols);
 
   void Embed(const Matrix& w, std::span<const std::int32_t> ids, float factor, Activations& x);
-  void AddBias(const Vector& bias, std::int32_t rows, Activations& x);
   void RmsNorm(const Activations& x, const Vector& weight, float eps, std::int32_t rows,
                Input& out);
   void RmsNormRows(const Activations& x, const Vector& weight, float eps,
@@ -109,10 +118,11 @@ class CpuBackend {
   void RmsNormHeads(const Vector& weight, float eps, std::int32_t rows, Activations& x);
   void RmsNormAdd(const Activations& in, const Vector& weight, float eps, std::int32_t rows,
                   Activations& x);
-  void MatMul(const Matrix& w, const Input& in, std::int32_t rows, Activations& out);
-  void MatMulAdd(const Matrix& w, const Input& in, std::int32_t rows, Activations& out);
-  void Gate(GateFunction function, const Activations& gate, const Activations& up,
-            std::int32_t rows, Input& out);
+  void MatMul(const Linear& linear, const Input& in, std::int32_t rows, Activations& out);
+  void MatMulAdd(const Linear& linear, const Input& in, std::int32_t rows, Activations& out);
+  void MatMulEach(std::span<const Product> products, const Input& in, std::int32_t rows);
+  void MatMulGate(GateFunction function, const Linear& gate, const Linear& up, const Input& in,
+                  std::int32_t rows, Input& out);
   void RopeAndStore(Activations& q, Activations& k, const Activations& v, const Rope& rope,
                     std::span<const RowRun> runs, std::int32_t layer);
   void Attend(const Activations& q, const AttentionSpan& span, std::span<const RowRun> runs,

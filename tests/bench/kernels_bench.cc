@@ -119,22 +119,18 @@ void LinearLayers(benchmark::State& state) {
                       pack(kHidden, kHidden), pack(kFeedForward, kHidden),
                       pack(kFeedForward, kHidden), pack(kHidden, kFeedForward)});
   const CpuBackend::Input narrow = NormalInput(rig, rows, kHidden);
-  const CpuBackend::Input wide = NormalInput(rig, rows, kFeedForward);
   CpuBackend::Activations x = b.MakeActivations(rows, kHidden);
   CpuBackend::Activations q = b.MakeActivations(rows, kHidden);
   CpuBackend::Activations k = b.MakeActivations(rows, kKv);
   CpuBackend::Activations v = b.MakeActivations(rows, kKv);
-  CpuBackend::Activations gate = b.MakeActivations(rows, kFeedForward);
-  CpuBackend::Activations up = b.MakeActivations(rows, kFeedForward);
+  CpuBackend::Input gated = b.MakeInput(rows, kFeedForward);
   for (auto _ : state) {
     for (const Layer& layer : layers) {
-      b.MatMul(layer.q, narrow, rows, q);
-      b.MatMul(layer.k, narrow, rows, k);
-      b.MatMul(layer.v, narrow, rows, v);
+      const CpuBackend::Product inputs[] = {{layer.q, &q}, {layer.k, &k}, {layer.v, &v}};
+      b.MatMulEach(inputs, narrow, rows);
       b.MatMulAdd(layer.o, narrow, rows, x);
-      b.MatMul(layer.gate, narrow, rows, gate);
-      b.MatMul(layer.up, narrow, rows, up);
-      b.MatMulAdd(layer.down, wide, rows, x);
+      b.MatMulGate(GateFunction::kSilu, layer.gate, layer.up, narrow, rows, gated);
+      b.MatMulAdd(layer.down, gated, rows, x);
     }
   }
   Report(state, rows, bytes, products);
@@ -211,27 +207,21 @@ BENCHMARK(SharedPrefix)
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
 
-// Everything else of a layer. (rows, threads)
-void NormAndGate(benchmark::State& state) {
+// The norms of a layer. (rows, threads)
+void Norms(benchmark::State& state) {
   const auto rows = static_cast<int>(state.range(0));
   Rig rig(static_cast<int>(state.range(1)));
   CpuBackend& b = *rig.backend;
   const CpuBackend::Activations x = rig.Load(RandomRows(rows, kHidden, 4));
-  const CpuBackend::Activations gate = rig.Load(RandomRows(rows, kFeedForward, 5));
   const CpuBackend::Vector weight = rig.PackVector(Row(kHidden, 1.0F));
   CpuBackend::Input narrow = b.MakeInput(rows, kHidden);
-  CpuBackend::Input wide = b.MakeInput(rows, kFeedForward);
   for (auto _ : state) {
     b.RmsNorm(x, weight, 1e-5F, rows, narrow);
     b.RmsNorm(x, weight, 1e-5F, rows, narrow);
-    b.Gate(GateFunction::kSilu, gate, gate, rows, wide);
   }
   Report(state, rows, 0, 0);
 }
-BENCHMARK(NormAndGate)
-    ->ArgsProduct({{1, 256}, {1, 2}})
-    ->Unit(benchmark::kMicrosecond)
-    ->UseRealTime();
+BENCHMARK(Norms)->ArgsProduct({{1, 256}, {1, 2}})->Unit(benchmark::kMicrosecond)->UseRealTime();
 
 // How fast this machine reads memory that no cache holds. (threads)
 void MemoryRoof(benchmark::State& state) {

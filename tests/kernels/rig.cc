@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "kernels/cpu/variants.h"
+
 namespace banyan::kernels::testing {
 namespace {
 
@@ -161,6 +163,24 @@ Rows Rig::Quantized(const CpuBackend::Input& in, int rows) {
   CpuBackend::Activations out = backend->MakeActivations(rows, in.cols());
   backend->MatMul(backend->PackMatrix({DType::kQ8_0, n, n, bytes.data()}), in, rows, out);
   return Read(out, rows);
+}
+
+Row Rig::Gated(GateFunction function, const Row& gate, const Row& up) const {
+  const Ops& ops = *FindCpuVariant(backend->variant())->ops;
+  const auto op = function == GateFunction::kSilu ? ops.gate_silu : ops.gate_gelu_tanh;
+  Row out(gate.size());
+  op(gate.data(), up.data(), static_cast<std::int64_t>(gate.size()), {nullptr, out.data()});
+  return out;
+}
+
+Row Rig::Rounded(const Row& x) const {
+  std::vector<QuantBlock> blocks(x.size() / kQuantBlock);
+  FindCpuVariant(backend->variant())
+      ->ops->quantize(x.data(), static_cast<std::int64_t>(x.size()), {blocks.data(), nullptr});
+  Row out;
+  for (const QuantBlock& block : blocks)
+    for (const std::int8_t q : block.q) out.push_back(block.scale * static_cast<float>(q));
+  return out;
 }
 
 }  // namespace banyan::kernels::testing

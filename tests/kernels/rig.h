@@ -52,6 +52,10 @@ class Rig {
   // holds only for inputs written after KeepFloats().
   Rows Floats(const CpuBackend::Input& in, int rows);
   Rows Quantized(const CpuBackend::Input& in, int rows);
+  // function(gate[i]) * up[i], by the backend's variant.
+  Row Gated(GateFunction function, const Row& gate, const Row& up) const;
+  // A row as quantized matrices read it; whole blocks of 32.
+  Row Rounded(const Row& x) const;
   void KeepFloats() { PackFloats({{1.0F}}); }
 
   std::unique_ptr<CpuBackend> backend;
