@@ -61,23 +61,15 @@ class RowKernels {
         });
   }
 
-  void NormAndGate() {
+  void Norm() {
     const ModelShape& shape = gauge_.shape;
     const auto width = static_cast<double>(shape.embedding);
-    const auto hidden = static_cast<double>(shape.feed_forward);
     const CpuBackend::Activations x = bed_.Activations(kChunk, shape.embedding);
-    const CpuBackend::Activations gate = bed_.Activations(kChunk, shape.feed_forward);
-    const CpuBackend::Activations up = bed_.Activations(kChunk, shape.feed_forward);
     const CpuBackend::Vector norm = bed_.Norm(shape.embedding);
     CpuBackend::Input narrow = bed_.Input(kChunk, shape.embedding);
-    CpuBackend::Input wide = bed_.Input(kChunk, shape.feed_forward);
     Measure("rms norm", {.cache_bytes = (kFloat + kQuant) * width},
             [&](std::int32_t rows, std::int64_t) {
               bed_.backend().RmsNorm(x, norm, 1e-5F, rows, narrow);
-            });
-    Measure("gate", {.cache_bytes = (2 * kFloat + kQuant) * hidden},
-            [&](std::int32_t rows, std::int64_t) {
-              bed_.backend().Gate(kernels::GateFunction::kSilu, gate, up, rows, wide);
             });
   }
 
@@ -113,7 +105,7 @@ class RowKernels {
 bool MeasureRowKernels(Gauge& gauge) {
   RowKernels kernels(gauge);
   kernels.Embed();
-  kernels.NormAndGate();
+  kernels.Norm();
   return kernels.RopeAndStore();
 }
 

@@ -35,7 +35,7 @@ def test_every_kernel_of_a_step_is_measured():
     for words in ("attn_q", "attn_k", "ffn_gate", "ffn_down", "vocabulary", "all of a"):
         rows = [k["rows"] for k in found["kernels"] if k["group"] == "product" and words in k["name"]]
         assert sorted(rows) == [1, 4, 16, 256], words
-    assert {name for group, name in names if group == "rows"} >= {"embed", "rms norm", "gate", "rope and page write"}
+    assert {name for group, name in names if group == "rows"} >= {"embed", "rms norm", "rope and page write"}
     attention = {name for group, name in names if group == "attention"}
     assert any("decode" in name for name in attention) and any("prefill" in name for name in attention)
 
