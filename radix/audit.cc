@@ -86,8 +86,7 @@ bool Audit::WalkBranches() {
   for (std::size_t i = 0; i < walked_.size(); ++i) {
     const NodeIndex index = walked_[i];
     if (!CheckNode(index) || !CheckChildren(index)) return false;
-    if (nodes_[index].children == nullptr) continue;
-    nodes_[index].children->ForEach([&](NodeIndex child) { walked_.push_back(child); });
+    nodes_[index].children.ForEach([&](NodeIndex child) { walked_.push_back(child); });
   }
   return Require(static_cast<std::int64_t>(walked_.size()) == nodes_.live(),
                  "nodes that no root leads to; live", nodes_.live());
@@ -104,7 +103,7 @@ bool Audit::CheckNode(NodeIndex index) {
                 "an edge whose pages and tokens disagree", index))) {
     return false;
   }
-  const bool is_leaf = node.children == nullptr;
+  const bool is_leaf = node.children.empty();
   if (!Require(!edge.has_tail() || (is_leaf && node.pins == 0),
                "a partial page that is not the end of an unpinned leaf", index)) {
     return false;
@@ -131,16 +130,14 @@ bool Audit::CheckNode(NodeIndex index) {
 
 bool Audit::CheckChildren(NodeIndex index) {
   const Node& node = nodes_[index];
-  if (node.children == nullptr) return true;
-  if (!Require(!node.children->empty(), "an empty set of children", index)) return false;
   std::span<const TokenId> before;
   bool sound = true;
-  node.children->ForEach([&](NodeIndex child) {
+  node.children.ForEach([&](NodeIndex child) {
     sound = sound && CheckChild(index, child, before);
     if (sound) before = nodes_[child].edge.first_page();
   });
   return sound &&
-         Require(node.children->IsSound(nodes_), "children filed under other tokens", index);
+         Require(node.children.IsSound(nodes_), "children filed under other tokens", index);
 }
 
 bool Audit::CheckChild(NodeIndex parent, NodeIndex index, std::span<const TokenId> before) {

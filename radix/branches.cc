@@ -52,9 +52,8 @@ std::int64_t Branches::EvictablePages(const Match& match) const {
 
 Branches::Step Branches::BestChild(NodeIndex parent, std::span<const TokenId> tokens) const {
   const Node& node = nodes_[parent];
-  if (node.children == nullptr) return {};
   const auto page = tokens.first(std::min(tokens.size(), static_cast<std::size_t>(page_size_)));
-  auto [child, common] = node.children->Find(nodes_, page);
+  auto [child, common] = node.children.Find(nodes_, page);
   if (common == page_size_) common = CommonLength(nodes_[child].edge.tokens(), tokens);
   return {child, common};
 }
@@ -73,7 +72,7 @@ NodeIndex Branches::AddChild(NodeIndex parent, Edge edge, std::uint64_t use, Tic
     const std::int32_t known = BestChild(parent, node.edge.first_page()).common;
     watches_.OnExtend(parent, index, node.edge.tokens(), known);
   }
-  Change(parent, [&] { Link(parent, index); });
+  Change(parent, [&] { nodes_[parent].children.Insert(nodes_, index); });
   return index;
 }
 
@@ -98,9 +97,9 @@ NodeIndex Branches::Split(NodeIndex lower_index, std::int32_t pages) {
     upper.edge = std::move(front);
     upper.pins = lower.pins > 0 ? 1 : 0;
     upper.held = held;
-    Link(upper_index, lower_index);
+    upper.children.Insert(nodes_, lower_index);
   });
-  nodes_[parent].children->Replace(nodes_, lower_index, upper_index);
+  nodes_[parent].children.Replace(nodes_, lower_index, upper_index);
   watches_.OnSplit(upper_index, lower_index);
   return upper_index;
 }
@@ -125,10 +124,10 @@ Branches::Popped Branches::PopPage(NodeIndex index) {
 
 void Branches::Remove(NodeIndex index) {
   Node& node = nodes_[index];
-  CHECK(node.children == nullptr && !node.kept());
+  CHECK(node.children.empty() && !node.kept());
   const NodeIndex parent = node.parent;
   if (parent != kNoNode) {
-    Change(parent, [&] { Unlink(parent, index); });
+    Change(parent, [&] { nodes_[parent].children.Erase(nodes_, index); });
     --edges_;
     if (watches_.Any(parent) || watches_.Any(index)) {
       watches_.OnRemove(index, parent, BestChild(parent, node.edge.first_page()).common);
@@ -207,7 +206,7 @@ void Branches::Change(NodeIndex index, F change) {
   change();
   const std::int64_t pages = EvictablePages(node);
   evictable_ += pages;
-  const bool indexed = pages > 0 && node.children == nullptr;
+  const bool indexed = pages > 0 && node.children.empty();
   if (indexed == node.indexed) return;
   node.indexed = indexed;
   if (indexed) {
@@ -215,19 +214,6 @@ void Branches::Change(NodeIndex index, F change) {
   } else {
     eviction_->Erase(index, node.last_use);
   }
-}
-
-void Branches::Link(NodeIndex parent, NodeIndex child) {
-  std::unique_ptr<Siblings>& children = nodes_[parent].children;
-  if (children == nullptr) children = std::make_unique<Siblings>();
-  children->Insert(nodes_, child);
-}
-
-void Branches::Unlink(NodeIndex parent, NodeIndex child) {
-  std::unique_ptr<Siblings>& children = nodes_[parent].children;
-  CHECK(children != nullptr);
-  children->Erase(nodes_, child);
-  if (children->empty()) children.reset();
 }
 
 }  // namespace banyan::radix

@@ -91,8 +91,6 @@ class Branches {
   // Applies a change that bears on what may be evicted.
   template <class F>
   void Change(NodeIndex node, F change);
-  void Link(NodeIndex parent, NodeIndex child);
-  void Unlink(NodeIndex parent, NodeIndex child);
 
   const std::int32_t page_size_;
   NodeTable nodes_;

@@ -20,9 +20,10 @@ NodeIndex NodeTable::Allocate() {
 
 void NodeTable::Free(NodeIndex index) {
   Node& node = (*this)[index];
-  CHECK(node.live && !node.kept() && !node.indexed && node.children == nullptr);
+  CHECK(node.live && !node.kept() && !node.indexed && node.children.empty());
   const std::uint32_t generation = node.generation + 1;
-  node = Node{};
+  std::destroy_at(&node);
+  std::construct_at(&node);
   node.generation = generation;
   free_.push_back(index);
 }

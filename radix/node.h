@@ -15,13 +15,13 @@ namespace banyan::radix {
 
 // One line of the processor's cache: a large tree is in no cache, and each line is waited for.
 struct alignas(64) Node {
-  Edge edge;                           // from the parent to here; empty for a root
-  std::unique_ptr<Siblings> children;  // null when there are none
-  std::uint64_t last_use = 0;          // logical, for eviction
-  Tick last_match{0};                  // when it was entered or last matched
-  NodeIndex parent = kNoNode;          // kNoNode for a root
-  std::uint32_t generation = 0;        // counts up when the place is given back
-  std::uint32_t pins = 0;              // leases that end here + children that are kept
+  Edge edge;  // from the parent to here; empty for a root
+  Siblings children;
+  std::uint64_t last_use = 0;    // logical, for eviction
+  Tick last_match{0};            // when it was entered or last matched
+  NodeIndex parent = kNoNode;    // kNoNode for a root
+  std::uint32_t generation = 0;  // counts up when the place is given back
+  std::uint32_t pins = 0;        // leases that end here + children that are kept
   bool live = false;
   bool held = false;      // the first page is the source of a copy in flight
   bool detached = false;  // flushed, and still pinned

@@ -105,7 +105,7 @@ std::int32_t Tree::GiveTreePages(View& view, std::span<const TokenId> run) {
 // node: the lease of the view that copies it ends there, too.
 bool Tree::ExtendsInPlace(const View& view) const {
   const Node& tip = branches_.nodes()[view.lease_.node_.index];
-  return !tip.is_root() && tip.children == nullptr && tip.pins == 1 &&
+  return !tip.is_root() && tip.children.empty() && tip.pins == 1 &&
          tip.edge.page_count() < MaxEdgePages(options_.page_size);
 }
 

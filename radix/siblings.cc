@@ -1,136 +1,165 @@
 #include "radix/siblings.h"
 
 #include <algorithm>
-#include <iterator>
-#include <memory>
+#include <bit>
+#include <span>
 
 #include "base/check.h"
 #include "base/common_length.h"
 #include "radix/node.h"
 
 namespace banyan::radix {
+namespace {
 
-Siblings::~Siblings() {
-  for (const auto& [key, target] : entries_) delete target.group();
+using Target = Fork::Target;
+
+// One of those at `target`.
+NodeIndex AnyOf(Target target) {
+  while (const Fork* const fork = target.fork()) target = fork->Any();
+  return target.child();
 }
 
-// Where one token follows and where it is followed by a zero, the key is the same. One of these is
-// a prefix of the other, so that they are not both here.
-std::uint64_t Siblings::KeyOf(std::span<const TokenId> page) const {
-  const auto at = static_cast<std::size_t>(depth_);
-  const std::uint64_t first = static_cast<std::uint32_t>(page[at]);
-  const std::uint64_t second = at + 1 < page.size() ? static_cast<std::uint32_t>(page[at + 1]) : 0;
-  return first << 32 | second;
+// How many bytes two pages share; all of them when one is a prefix of the other.
+std::int32_t CommonBytes(std::span<const TokenId> a, std::span<const TokenId> b) {
+  const auto tokens = static_cast<std::size_t>(CommonLength(a, b));
+  const auto bytes = static_cast<std::int32_t>(tokens) * kTokenBytes;
+  if (tokens == std::min(a.size(), b.size())) return bytes;
+  return bytes + std::countl_zero(static_cast<std::uint32_t>(a[tokens] ^ b[tokens])) / 8;
 }
 
-NodeIndex Siblings::FirstOf(Target target) {
-  return target.group() != nullptr ? target.group()->first_ : target.child();
+// How many bytes, up to `depth` of the fork, all at the fork share with `tokens`, of which `known`
+// do.
+std::int32_t CommonBytes(const NodeTable& nodes, Fork& fork, std::span<const TokenId> tokens,
+                         std::int32_t known) {
+  const std::int32_t depth = fork.depth();
+  const std::int32_t remembered = (depth / kTokenBytes - 1) * kTokenBytes;
+  if (known >= remembered && depth / kTokenBytes < static_cast<std::int32_t>(tokens.size())) {
+    const std::uint64_t differ = Fork::Before(tokens, depth) ^ fork.before();
+    return differ == 0 ? depth : remembered + std::countl_zero(differ) / 8;
+  }
+  const NodeIndex child = AnyOf(Target(&fork));
+  return std::min(depth, CommonBytes(nodes[child].edge.first_page(), tokens));
 }
 
-void Siblings::SetFirst() {
-  first_ = entries_.empty() ? kNoNode : FirstOf(entries_.begin()->second);
+void DeleteForks(Target target) {
+  Fork* const fork = target.fork();
+  if (fork == nullptr) return;
+  for (const Fork::Entry& entry : fork->Entries()) DeleteForks(entry.target);
+  Fork::Delete(fork);
 }
 
-Siblings::Target& Siblings::At(std::span<const TokenId> page) {
-  const auto entry = entries_.find(KeyOf(page));
-  CHECK(entry != entries_.end());
-  return entry->second;
+void Visit(Target target, absl::FunctionRef<void(NodeIndex)> f) {
+  const Fork* const fork = target.fork();
+  if (fork == nullptr) {
+    f(target.child());
+    return;
+  }
+  for (const Fork::Entry& entry : fork->Entries()) Visit(entry.target, f);
+}
+
+// Whether all at `fork` differ at its depth and not before, and it lies deeper than `above`.
+bool IsSoundFork(const NodeTable& nodes, const Fork& fork, std::int32_t above) {
+  const std::int32_t depth = fork.depth();
+  if (depth <= above || !fork.IsSound()) return false;
+  const std::span<const TokenId> any = nodes[AnyOf(fork.Any())].edge.first_page();
+  return std::ranges::all_of(fork.Entries(), [&](const Fork::Entry& entry) {
+    const std::span<const TokenId> page = nodes[AnyOf(entry.target)].edge.first_page();
+    const Fork* const below = entry.target.fork();
+    return static_cast<std::int32_t>(page.size()) * kTokenBytes > depth &&
+           CommonBytes(any, page) >= depth && Fork::Before(page, depth) == fork.before() &&
+           ByteAt(page, depth) == entry.byte &&
+           (below == nullptr || IsSoundFork(nodes, *below, depth));
+  });
+}
+
+}  // namespace
+
+Siblings::~Siblings() { DeleteForks(top_); }
+
+Siblings::Parting Siblings::Follow(const NodeTable& nodes, std::span<const TokenId> tokens) const {
+  Parting parting{.at = top_};
+  std::int32_t known = 0;
+  while (Fork* const fork = parting.at.fork()) {
+    parting.depth = CommonBytes(nodes, *fork, tokens, known);
+    const std::int32_t depth = fork->depth();
+    if (parting.depth < depth || depth / kTokenBytes == static_cast<std::int32_t>(tokens.size())) {
+      return parting;
+    }
+    const Target* const next = fork->Find(ByteAt(tokens, depth));
+    if (next == nullptr) return parting;
+    parting.above = fork;
+    parting.at = *next;
+    known = depth + 1;
+  }
+  parting.depth = CommonBytes(nodes[parting.at.child()].edge.first_page(), tokens);
+  return parting;
+}
+
+Siblings::Best Siblings::Find(const NodeTable& nodes, std::span<const TokenId> tokens) const {
+  if (empty()) return {kNoNode, 0};
+  const Parting parting = Follow(nodes, tokens);
+  const std::int32_t common = parting.depth / kTokenBytes;
+  return {common > 0 ? AnyOf(parting.at) : kNoNode, common};
 }
 
 void Siblings::Insert(const NodeTable& nodes, NodeIndex child) {
-  const std::span<const TokenId> page = nodes[child].edge.first_page();
-  const auto [entry, is_new] = entries_.try_emplace(KeyOf(page), child);
-  if (!is_new) InsertAt(entry->second, nodes, child);
-  SetFirst();
-}
-
-// `target` is filed under the same two tokens as `child`.
-void Siblings::InsertAt(Target& target, const NodeTable& nodes, NodeIndex child) {
-  const std::span<const TokenId> page = nodes[child].edge.first_page();
-  const std::span<const TokenId> other = nodes[FirstOf(target)].edge.first_page();
-  const auto common = static_cast<std::int32_t>(CommonLength(other, page));
-  CHECK(common < static_cast<std::int32_t>(std::min(other.size(), page.size())));
-  if (target.group() != nullptr && target.group()->depth_ <= common) {
-    target.group()->Insert(nodes, child);
+  if (empty()) {
+    top_ = Target(child);
     return;
   }
-  std::unique_ptr<Siblings> group(new Siblings(common / 2 * 2));
-  group->entries_.emplace(group->KeyOf(other), target);
-  group->entries_.emplace(group->KeyOf(page), child);
-  group->SetFirst();
-  target = Target(group.release());
+  const std::span<const TokenId> page = nodes[child].edge.first_page();
+  const auto [above, at, depth] = Follow(nodes, page);
+  const auto common = static_cast<std::size_t>(depth / kTokenBytes);
+  CHECK(common < page.size());
+  Fork* fork = at.fork();
+  if (fork == nullptr) CHECK(common < nodes[at.child()].edge.first_page().size());
+  if (fork == nullptr || fork->depth() != depth) {
+    fork = Fork::Make(page, depth);
+    fork = Fork::Add(fork, ByteAt(nodes[AnyOf(at)].edge.first_page(), depth), at);
+  }
+  fork = Fork::Add(fork, ByteAt(page, depth), Target(child));
+  (above == nullptr ? top_ : *above->Find(ByteAt(page, above->depth()))) = Target(fork);
+}
+
+// Follows the bytes at forks alone: it is here.
+Siblings::Place Siblings::PlaceOf(std::span<const TokenId> page) {
+  Place place{.child = &top_};
+  while (Fork* const fork = place.child->fork()) {
+    place.fork = place.child;
+    CHECK(fork->depth() < static_cast<std::int32_t>(page.size()) * kTokenBytes);
+    place.child = fork->Find(ByteAt(page, fork->depth()));
+    CHECK(place.child != nullptr);
+  }
+  return place;
 }
 
 void Siblings::Erase(const NodeTable& nodes, NodeIndex child) {
   const std::span<const TokenId> page = nodes[child].edge.first_page();
-  Target& target = At(page);
-  if (Siblings* const group = target.group(); group == nullptr) {
-    CHECK(target.child() == child);
-    entries_.erase(KeyOf(page));
-  } else {
-    group->Erase(nodes, child);
-    if (group->entries_.size() == 1) {
-      target = group->entries_.begin()->second;
-      group->entries_.clear();
-      delete group;
-    }
+  const Place place = PlaceOf(page);
+  CHECK(*place.child == Target(child));
+  if (place.fork == nullptr) {
+    top_ = Target();
+    return;
   }
-  SetFirst();
+  Fork* const fork = Fork::Remove(place.fork->fork(), ByteAt(page, place.fork->fork()->depth()));
+  *place.fork = Target(fork);
+  if (fork->count() > 1) return;
+  *place.fork = fork->Any();
+  Fork::Delete(fork);
 }
 
 void Siblings::Replace(const NodeTable& nodes, NodeIndex child, NodeIndex by) {
-  Target& target = At(nodes[by].edge.first_page());
-  if (target.group() != nullptr) {
-    target.group()->Replace(nodes, child, by);
-  } else {
-    CHECK(target.child() == child);
-    target = Target(by);
-  }
-  SetFirst();
+  const Place place = PlaceOf(nodes[by].edge.first_page());
+  CHECK(*place.child == Target(child));
+  *place.child = Target(by);
 }
 
-Siblings::Best Siblings::Find(const NodeTable& nodes, std::span<const TokenId> tokens) const {
-  const Siblings* at = this;
-  while (true) {
-    const std::uint64_t key = at->KeyOf(tokens);
-    const auto above = at->entries_.lower_bound(key);
-    if (above == at->entries_.end() || above->first != key) {
-      // What differs in these two tokens shares the first of them, or none.
-      const auto shares = [&](const auto& entry) { return entry->first >> 32 == key >> 32; };
-      if (above != at->entries_.end() && shares(above)) {
-        return {FirstOf(above->second), at->depth_ + 1};
-      }
-      if (above != at->entries_.begin() && shares(std::prev(above))) {
-        return {FirstOf(std::prev(above)->second), at->depth_ + 1};
-      }
-      if (at->depth_ == 0) return {kNoNode, 0};
-      return {at->first_, at->depth_};
-    }
-    const NodeIndex child = FirstOf(above->second);
-    const auto known = static_cast<std::size_t>(at->depth_);
-    const std::int32_t common =
-        at->depth_ + static_cast<std::int32_t>(CommonLength(
-                         nodes[child].edge.first_page().subspan(known), tokens.subspan(known)));
-    const Siblings* const group = above->second.group();
-    if (group == nullptr || common < group->depth_ ||
-        common == static_cast<std::int32_t>(tokens.size())) {
-      return {child, common};
-    }
-    at = group;
-  }
+void Siblings::ForEach(absl::FunctionRef<void(NodeIndex)> f) const {
+  if (!empty()) Visit(top_, f);
 }
 
 bool Siblings::IsSound(const NodeTable& nodes) const {
-  if (entries_.empty() || first_ != FirstOf(entries_.begin()->second)) return false;
-  const std::span<const TokenId> first = nodes[first_].edge.first_page();
-  return std::all_of(entries_.begin(), entries_.end(), [&](const auto& entry) {
-    const std::span<const TokenId> page = nodes[FirstOf(entry.second)].edge.first_page();
-    const Siblings* const group = entry.second.group();
-    return static_cast<std::int32_t>(page.size()) > depth_ && CommonLength(first, page) >= depth_ &&
-           entry.first == KeyOf(page) &&
-           (group == nullptr || (group->depth_ >= depth_ + 2 && group->depth_ % 2 == 0 &&
-                                 group->entries_.size() > 1 && group->IsSound(nodes)));
-  });
+  return top_.fork() == nullptr || IsSoundFork(nodes, *top_.fork(), -1);
 }
 
 }  // namespace banyan::radix

@@ -1,17 +1,17 @@
 // The children of one node, in the lexicographic order of their first pages.
 //
-// They are filed under two tokens, so that nearly every question is decided without a look at a
-// child. Those that share both are a group of their own, filed under the next pair of tokens in
-// which they differ:
+// An adaptive radix tree (Leis, Kemper, Neumann: "The Adaptive Radix Tree: ARTful Indexing for
+// Main-Memory Databases", ICDE 2013) over the bytes of the tokens of these pages. A fork stands
+// only where they part, and has room for about as many as there are:
 //
-//      1 2 | c                   c begins with 1 2
-//      3 4 | 3 4 5 6             all that begin with 3 4 begin with 3 4 5 6
-//               7 8 | d          d begins with 3 4 5 6 7 8
-//               7 9 | e
-//      5 . | f                   f is a page of one token
+//      byte 3 ┬─ 2 ── c                      1 2 . .   (pages of tokens below 256, so that every
+//             ├─ 4 ── byte 15 ┬─ 6 ── d      3 4 5 6    fourth byte alone is not zero)
+//             │               └─ 7 ── e      3 4 5 7
+//             └─ 5 ── f                      5
 //
-// So a million children that begin with the same eight tokens are found as quickly as a million
-// that differ at once. At most half a page of groups lie in one another.
+// So the bytes that all have in common, as are the high ones of most tokens, cost nothing, and a
+// million children are four or five forks high, of which all but the last are in the processor's
+// cache. Tokens are compared wherever forks skip more than they remember: what is found is exact.
 //
 // Internal to this room.
 #pragma once
@@ -19,12 +19,12 @@
 #include <cstdint>
 #include <span>
 
-#include "absl/container/btree_map.h"
+#include "absl/functional/function_ref.h"
 #include "base/ids.h"
+#include "radix/fork.h"
 
 namespace banyan::radix {
 
-using NodeIndex = std::uint32_t;
 inline constexpr NodeIndex kNoNode = UINT32_MAX;
 
 class NodeTable;
@@ -36,7 +36,7 @@ class Siblings {
   Siblings& operator=(const Siblings&) = delete;
   ~Siblings();
 
-  bool empty() const { return entries_.empty(); }
+  bool empty() const { return top_.empty(); }
   // `child`, whose first page is no prefix of another's, nor another's of it.
   void Insert(const NodeTable& nodes, NodeIndex child);
   // `child` is here, under the tokens that it still has.
@@ -45,53 +45,35 @@ class Siblings {
   void Replace(const NodeTable& nodes, NodeIndex child, NodeIndex by);
 
   // One of those that share the longest run with `tokens`, which are at least one and at most a
-  // page. kNoNode when none has the first token.
+  // page. kNoNode when none has the first token. The same one for the same history.
   struct Best {
     NodeIndex child;
     std::int32_t common;
   };
   Best Find(const NodeTable& nodes, std::span<const TokenId> tokens) const;
 
-  // In order.
-  template <class F>
-  void ForEach(F f) const {
-    for (const auto& [key, target] : entries_) {
-      if (target.group() != nullptr) {
-        target.group()->ForEach(f);
-      } else {
-        f(target.child());
-      }
-    }
-  }
+  void ForEach(absl::FunctionRef<void(NodeIndex)> f) const;  // in order
   // Whether everything here is where it would be looked for (for the invariant checker).
   bool IsSound(const NodeTable& nodes) const;
 
  private:
-  // A child, or a group.
-  class Target {
-   public:
-    explicit Target(NodeIndex child) : bits_(std::uint64_t{child} << 1 | 1) {}
-    explicit Target(Siblings* group) : bits_(reinterpret_cast<std::uintptr_t>(group)) {}
-    NodeIndex child() const { return static_cast<NodeIndex>(bits_ >> 1); }
-    Siblings* group() const {
-      return (bits_ & 1) != 0 ? nullptr : reinterpret_cast<Siblings*>(bits_);
-    }
+  using Target = Fork::Target;
 
-   private:
-    std::uint64_t bits_;
+  // Where tokens lead: all at `at` have the same `depth` first bytes as they, and not the next one.
+  struct Parting {
+    Fork* above = nullptr;  // the fork that leads to `at`
+    Target at;
+    std::int32_t depth = 0;
   };
+  Parting Follow(const NodeTable& nodes, std::span<const TokenId> tokens) const;
+  // Where the child with this page is.
+  struct Place {
+    Target* fork = nullptr;  // the place of the fork that leads there; null at the top
+    Target* child;
+  };
+  Place PlaceOf(std::span<const TokenId> page);
 
-  explicit Siblings(std::int32_t depth) : depth_(depth) {}
-  std::uint64_t KeyOf(std::span<const TokenId> page) const;
-  Target& At(std::span<const TokenId> page);
-  void InsertAt(Target& target, const NodeTable& nodes, NodeIndex child);
-  // After any change here.
-  void SetFirst();
-  static NodeIndex FirstOf(Target target);
-
-  std::int32_t depth_ = 0;  // tokens that all here share, whole pairs
-  NodeIndex first_ = kNoNode;
-  absl::btree_map<std::uint64_t, Target> entries_;
+  Target top_;
 };
 
 }  // namespace banyan::radix

@@ -27,7 +27,7 @@ NamespaceId Tree::OpenNamespace(std::string_view name) {
 
 bool Tree::IsEmptyRoot(NodeIndex root) const {
   const Node& node = branches_.nodes()[root];
-  return node.children == nullptr && node.pins == 0 && !branches_.watches().Any(root);
+  return node.children.empty() && node.pins == 0 && !branches_.watches().Any(root);
 }
 
 // After anything that may have made the namespace of `root` empty, or not empty any more.
@@ -118,8 +118,7 @@ void Tree::Flush(NamespaceId name_space) {
   const NodeIndex root = Root(name_space);
   std::vector<NodeIndex> below = {root};  // parents before children
   for (std::size_t i = 0; i < below.size(); ++i) {
-    const Siblings* children = branches_.nodes()[below[i]].children.get();
-    if (children != nullptr) children->ForEach([&](NodeIndex child) { below.push_back(child); });
+    branches_.nodes()[below[i]].children.ForEach([&](NodeIndex child) { below.push_back(child); });
   }
   const std::vector<Watch*> watches = branches_.watches().Uproot(below);
   for (std::size_t i = below.size(); i-- > 1;) Detach(below[i]);

@@ -64,8 +64,8 @@ class Fingerprint {
     Add(node.held);
     Add(node.detached);
     Add(std::distance(uses_.begin(), uses_.find(node.last_use)));
-    if (node.children != nullptr && !node.detached) {
-      node.children->ForEach([&](NodeIndex child) { AddNode(child); });
+    if (!node.detached) {
+      node.children.ForEach([&](NodeIndex child) { AddNode(child); });
     }
     text_ += ')';
   }

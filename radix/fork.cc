@@ -1,0 +1,154 @@
+#include "radix/fork.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <memory>
+#include <new>
+
+#include "base/check.h"
+
+namespace banyan::radix {
+namespace {
+
+constexpr std::int32_t kCapacities[] = {4, 8, 16, 24, 32, 48, 256};
+
+std::int32_t Larger(std::int32_t capacity) {
+  return *std::ranges::upper_bound(kCapacities, capacity);
+}
+
+// Zero for the smallest.
+std::int32_t Smaller(std::int32_t capacity) {
+  const auto at = std::ranges::lower_bound(kCapacities, capacity);
+  return at == std::begin(kCapacities) ? 0 : *std::prev(at);
+}
+
+// Three quarters full, so that a fork does not go back and forth between two capacities.
+bool FitsWell(std::int32_t count, std::int32_t capacity) { return 4 * count <= 3 * capacity; }
+
+// The bytes of a packed fork's entries, in whole words.
+std::size_t RoundedUp(std::int32_t capacity) {
+  return (static_cast<std::size_t>(capacity) + 7) / 8 * 8;
+}
+
+}  // namespace
+
+std::uint64_t Fork::Before(std::span<const TokenId> page, std::int32_t depth) {
+  const auto at = static_cast<std::size_t>(depth / kTokenBytes);
+  const std::uint64_t previous = at > 0 ? static_cast<std::uint32_t>(page[at - 1]) : 0;
+  const std::int32_t after = 8 * (kTokenBytes - depth % kTokenBytes);  // bits
+  return (previous << 32 | static_cast<std::uint32_t>(page[at])) >> after << after;
+}
+
+Fork::Fork(std::int32_t depth, std::uint64_t before, std::int32_t capacity)
+    : depth_(static_cast<std::uint16_t>(depth)),
+      capacity_(static_cast<std::uint16_t>(capacity)),
+      before_(before) {
+  if (capacity == kDirect) std::uninitialized_default_construct_n(targets(), kDirect);
+}
+
+Fork::Target* Fork::targets() {
+  return reinterpret_cast<Target*>(bytes() + (capacity_ == kDirect ? 0 : RoundedUp(capacity_)));
+}
+
+Fork* Fork::New(std::int32_t depth, std::uint64_t before, std::int32_t capacity) {
+  const std::size_t bytes = capacity == kDirect ? 0 : RoundedUp(capacity);
+  void* const memory =
+      ::operator new(sizeof(Fork) + bytes + static_cast<std::size_t>(capacity) * sizeof(Target));
+  return new (memory) Fork(depth, before, capacity);
+}
+
+Fork* Fork::Make(std::span<const TokenId> page, std::int32_t depth) {
+  return New(depth, Before(page, depth), kCapacities[0]);
+}
+
+void Fork::Delete(Fork* fork) { ::operator delete(fork); }
+
+Fork* Fork::Moved(Fork* fork, std::int32_t capacity) {
+  Fork* const to = New(fork->depth_, fork->before_, capacity);
+  if (fork->capacity_ == kDirect) {
+    for (std::int32_t byte = 0; byte < kDirect; ++byte) {
+      const Target target = fork->targets()[byte];
+      if (!target.empty()) to->Put(static_cast<std::uint8_t>(byte), target);
+    }
+  } else {
+    for (std::int32_t i = 0; i < fork->count_; ++i) to->Put(fork->bytes()[i], fork->targets()[i]);
+  }
+  Delete(fork);
+  return to;
+}
+
+void Fork::Put(std::uint8_t byte, Target target) {
+  if (capacity_ == kDirect) {
+    targets()[byte] = target;
+  } else {
+    bytes()[count_] = byte;
+    targets()[count_] = target;
+  }
+  ++count_;
+}
+
+Fork* Fork::Add(Fork* fork, std::uint8_t byte, Target target) {
+  DCHECK(fork->Find(byte) == nullptr);
+  if (fork->count_ == fork->capacity_) fork = Moved(fork, Larger(fork->capacity_));
+  fork->Put(byte, target);
+  return fork;
+}
+
+Fork* Fork::Remove(Fork* fork, std::uint8_t byte) {
+  Target* const target = fork->Find(byte);
+  CHECK(target != nullptr);
+  --fork->count_;
+  if (fork->capacity_ == kDirect) {
+    *target = Target();
+  } else {  // the last one takes its place
+    const auto at = target - fork->targets();
+    fork->bytes()[at] = fork->bytes()[fork->count_];
+    *target = fork->targets()[fork->count_];
+  }
+  const std::int32_t smaller = Smaller(fork->capacity_);
+  return FitsWell(fork->count_, smaller) ? Moved(fork, smaller) : fork;
+}
+
+Fork::Target* Fork::Find(std::uint8_t byte) {
+  if (capacity_ == kDirect) {
+    Target* const target = targets() + byte;
+    return target->empty() ? nullptr : target;
+  }
+  const void* const at = std::memchr(bytes(), byte, count_);
+  if (at == nullptr) return nullptr;
+  return targets() + (static_cast<const std::uint8_t*>(at) - bytes());
+}
+
+Fork::Target Fork::Any() const {
+  if (capacity_ != kDirect) return targets()[0];
+  return *std::find_if(targets(), targets() + kDirect, [](Target t) { return !t.empty(); });
+}
+
+std::vector<Fork::Entry> Fork::Entries() const {
+  std::vector<Entry> entries;
+  entries.reserve(count_);
+  if (capacity_ == kDirect) {
+    for (std::int32_t byte = 0; byte < kDirect; ++byte) {
+      const Target target = targets()[byte];
+      if (!target.empty()) entries.push_back({static_cast<std::uint8_t>(byte), target});
+    }
+  } else {
+    for (std::int32_t i = 0; i < count_; ++i) entries.push_back({bytes()[i], targets()[i]});
+    std::ranges::sort(entries, {}, &Entry::byte);
+  }
+  return entries;
+}
+
+bool Fork::IsSound() const {
+  if (std::ranges::find(kCapacities, capacity_) == std::end(kCapacities) || count_ < 2 ||
+      count_ > capacity_ || FitsWell(count_, Smaller(capacity_))) {
+    return false;
+  }
+  const std::vector<Entry> all = Entries();
+  return all.size() == count_ &&
+         std::ranges::none_of(all, [](const Entry& entry) { return entry.target.empty(); }) &&
+         std::ranges::adjacent_find(all, {}, &Entry::byte) == all.end();
+}
+
+}  // namespace banyan::radix
