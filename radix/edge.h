@@ -7,10 +7,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 
 #include "base/ids.h"
+#include "radix/blocks.h"
 
 namespace banyan::radix {
 
@@ -20,10 +20,16 @@ inline std::int32_t MaxEdgePages(std::int32_t page_size) { return kMaxEdgeTokens
 class Edge {
  public:
   Edge() = default;  // a root's: always empty
-  explicit Edge(std::int32_t page_size) : page_size_(static_cast<std::uint16_t>(page_size)) {}
-  Edge(std::int32_t page_size, std::span<const PageId> pages, std::span<const TokenId> tokens);
+  // Its block, and what it grows and is cut into, are of `blocks`, which outlive it.
+  Edge(Blocks& blocks, std::int32_t page_size)
+      : blocks_(&blocks), page_size_(static_cast<std::uint16_t>(page_size)) {}
+  Edge(Blocks& blocks, std::int32_t page_size, std::span<const PageId> pages,
+       std::span<const TokenId> tokens);
+  Edge(Edge&& other) noexcept;
+  Edge& operator=(Edge&& other) noexcept;
+  ~Edge();
 
-  std::span<const PageId> pages() const { return {block_.get(), std::size_t{page_count_}}; }
+  std::span<const PageId> pages() const { return {block_, std::size_t{page_count_}}; }
   std::span<const TokenId> tokens() const { return {tokens_begin(), std::size_t{token_count_}}; }
   std::span<const TokenId> first_page() const {
     return tokens().first(token_count_ < page_size_ ? token_count_ : page_size_);
@@ -40,10 +46,14 @@ class Edge {
   Edge TakeFront(std::int32_t pages);
 
  private:
-  const std::int32_t* tokens_begin() const { return block_.get() + capacity_; }
+  const std::int32_t* tokens_begin() const { return block_ + capacity_; }
+  std::size_t BlockBytes(std::size_t pages) const {
+    return pages * (1U + page_size_) * sizeof(std::int32_t);
+  }
   void Reserve(std::int32_t pages);  // moves to a block for that many pages
 
-  std::unique_ptr<std::int32_t[]> block_;  // page ids [capacity], tokens [capacity * page size]
+  Blocks* blocks_ = nullptr;
+  std::int32_t* block_ = nullptr;  // page ids [capacity], tokens [capacity * page size]
   std::uint16_t token_count_ = 0;
   std::uint16_t page_size_ = 0;
   std::uint16_t page_count_ = 0;

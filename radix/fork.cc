@@ -31,6 +31,11 @@ std::size_t RoundedUp(std::int32_t capacity) {
   return (static_cast<std::size_t>(capacity) + 7) / 8 * 8;
 }
 
+std::size_t Bytes(std::int32_t capacity) {
+  return sizeof(Fork) + (capacity == 256 ? 0 : RoundedUp(capacity)) +
+         static_cast<std::size_t>(capacity) * sizeof(Fork::Target);
+}
+
 }  // namespace
 
 std::uint64_t Fork::Before(std::span<const TokenId> page, std::int32_t depth) {
@@ -51,21 +56,18 @@ Fork::Target* Fork::targets() {
   return reinterpret_cast<Target*>(bytes() + (capacity_ == kDirect ? 0 : RoundedUp(capacity_)));
 }
 
-Fork* Fork::New(std::int32_t depth, std::uint64_t before, std::int32_t capacity) {
-  const std::size_t bytes = capacity == kDirect ? 0 : RoundedUp(capacity);
-  void* const memory =
-      ::operator new(sizeof(Fork) + bytes + static_cast<std::size_t>(capacity) * sizeof(Target));
-  return new (memory) Fork(depth, before, capacity);
+Fork* Fork::New(Blocks& blocks, std::int32_t depth, std::uint64_t before, std::int32_t capacity) {
+  return new (blocks.Allocate(Bytes(capacity))) Fork(depth, before, capacity);
 }
 
-Fork* Fork::Make(std::span<const TokenId> page, std::int32_t depth) {
-  return New(depth, Before(page, depth), kCapacities[0]);
+Fork* Fork::Make(Blocks& blocks, std::span<const TokenId> page, std::int32_t depth) {
+  return New(blocks, depth, Before(page, depth), kCapacities[0]);
 }
 
-void Fork::Delete(Fork* fork) { ::operator delete(fork); }
+void Fork::Delete(Blocks& blocks, Fork* fork) { blocks.Free(fork, Bytes(fork->capacity_)); }
 
-Fork* Fork::Moved(Fork* fork, std::int32_t capacity) {
-  Fork* const to = New(fork->depth_, fork->before_, capacity);
+Fork* Fork::Moved(Blocks& blocks, Fork* fork, std::int32_t capacity) {
+  Fork* const to = New(blocks, fork->depth_, fork->before_, capacity);
   if (fork->capacity_ == kDirect) {
     for (std::int32_t byte = 0; byte < kDirect; ++byte) {
       const Target target = fork->targets()[byte];
@@ -74,7 +76,7 @@ Fork* Fork::Moved(Fork* fork, std::int32_t capacity) {
   } else {
     for (std::int32_t i = 0; i < fork->count_; ++i) to->Put(fork->bytes()[i], fork->targets()[i]);
   }
-  Delete(fork);
+  Delete(blocks, fork);
   return to;
 }
 
@@ -88,14 +90,14 @@ void Fork::Put(std::uint8_t byte, Target target) {
   ++count_;
 }
 
-Fork* Fork::Add(Fork* fork, std::uint8_t byte, Target target) {
+Fork* Fork::Add(Blocks& blocks, Fork* fork, std::uint8_t byte, Target target) {
   DCHECK(fork->Find(byte) == nullptr);
-  if (fork->count_ == fork->capacity_) fork = Moved(fork, Larger(fork->capacity_));
+  if (fork->count_ == fork->capacity_) fork = Moved(blocks, fork, Larger(fork->capacity_));
   fork->Put(byte, target);
   return fork;
 }
 
-Fork* Fork::Remove(Fork* fork, std::uint8_t byte) {
+Fork* Fork::Remove(Blocks& blocks, Fork* fork, std::uint8_t byte) {
   Target* const target = fork->Find(byte);
   CHECK(target != nullptr);
   --fork->count_;
@@ -107,7 +109,7 @@ Fork* Fork::Remove(Fork* fork, std::uint8_t byte) {
     *target = fork->targets()[fork->count_];
   }
   const std::int32_t smaller = Smaller(fork->capacity_);
-  return FitsWell(fork->count_, smaller) ? Moved(fork, smaller) : fork;
+  return FitsWell(fork->count_, smaller) ? Moved(blocks, fork, smaller) : fork;
 }
 
 Fork::Target* Fork::Find(std::uint8_t byte) {

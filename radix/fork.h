@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "radix/blocks.h"
 
 namespace banyan::radix {
 
@@ -56,11 +57,11 @@ class Fork {
   static std::uint64_t Before(std::span<const TokenId> page, std::int32_t depth);
 
   // A new fork at `depth`, of two pages or more that begin as `page` does.
-  static Fork* Make(std::span<const TokenId> page, std::int32_t depth);
-  static void Delete(Fork* fork);  // not what it leads to
+  static Fork* Make(Blocks& blocks, std::span<const TokenId> page, std::int32_t depth);
+  static void Delete(Blocks& blocks, Fork* fork);  // not what it leads to
   // `byte` is not here (is here); the fork may move, and is where the result says.
-  [[nodiscard]] static Fork* Add(Fork* fork, std::uint8_t byte, Target target);
-  [[nodiscard]] static Fork* Remove(Fork* fork, std::uint8_t byte);
+  [[nodiscard]] static Fork* Add(Blocks& blocks, Fork* fork, std::uint8_t byte, Target target);
+  [[nodiscard]] static Fork* Remove(Blocks& blocks, Fork* fork, std::uint8_t byte);
 
   std::int32_t depth() const { return depth_; }
   std::uint64_t before() const { return before_; }
@@ -77,8 +78,8 @@ class Fork {
   static constexpr std::int32_t kDirect = 256;
 
   Fork(std::int32_t depth, std::uint64_t before, std::int32_t capacity);
-  static Fork* New(std::int32_t depth, std::uint64_t before, std::int32_t capacity);
-  static Fork* Moved(Fork* fork, std::int32_t capacity);
+  static Fork* New(Blocks& blocks, std::int32_t depth, std::uint64_t before, std::int32_t capacity);
+  static Fork* Moved(Blocks& blocks, Fork* fork, std::int32_t capacity);
   void Put(std::uint8_t byte, Target target);  // there is room
   std::uint8_t* bytes() { return reinterpret_cast<std::uint8_t*>(this + 1); }
   const std::uint8_t* bytes() const { return reinterpret_cast<const std::uint8_t*>(this + 1); }

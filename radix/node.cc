@@ -1,15 +1,28 @@
 #include "radix/node.h"
 
+#include <memory>
+
 #include "base/check.h"
 
 namespace banyan::radix {
+
+NodeTable::~NodeTable() {
+  for (NodeIndex index = 0; index < end_; ++index) {
+    Node& node = (*this)[index];
+    node.children.Clear(*this);
+    std::destroy_at(&node);
+  }
+}
 
 NodeIndex NodeTable::Allocate() {
   NodeIndex index;
   if (free_.empty()) {
     index = end_++;
     CHECK(index < kNoNode);
-    if (index % kChunk == 0) chunks_.push_back(std::make_unique<Node[]>(kChunk));
+    if (index % kNodes == 0) {
+      slabs_.push_back(NewSlab(index == 0 ? SlabUse::kFirst : SlabUse::kFurther));
+    }
+    std::construct_at(&(*this)[index]);
   } else {
     index = free_.back();
     free_.pop_back();

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/ids.h"
+#include "radix/blocks.h"
 #include "radix/edge.h"
 #include "radix/lease.h"
 #include "radix/siblings.h"
@@ -36,11 +36,19 @@ static_assert(sizeof(Node) == 64);
 // Places are reused; references to nodes stay valid while the table grows.
 class NodeTable {
  public:
+  NodeTable() = default;
+  NodeTable(const NodeTable&) = delete;
+  NodeTable& operator=(const NodeTable&) = delete;
+  ~NodeTable();
+
   NodeIndex Allocate();
   void Free(NodeIndex index);
 
-  Node& operator[](NodeIndex index) { return chunks_[index / kChunk][index % kChunk]; }
-  const Node& operator[](NodeIndex index) const { return chunks_[index / kChunk][index % kChunk]; }
+  Node& operator[](NodeIndex index) {
+    return reinterpret_cast<Node*>(slabs_[index / kNodes].get())[index % kNodes];
+  }
+  const Node& operator[](NodeIndex index) const { return const_cast<NodeTable&>(*this)[index]; }
+  Blocks& blocks() { return blocks_; }  // of edges and forks
   NodeRef Ref(NodeIndex index) const { return {index, (*this)[index].generation}; }
   // The place of a node that must still be the one that `ref` was made for.
   NodeIndex Resolve(NodeRef ref) const;
@@ -49,8 +57,9 @@ class NodeTable {
   std::int64_t live() const { return end_ - static_cast<std::int64_t>(free_.size()); }
 
  private:
-  static constexpr NodeIndex kChunk = 128;
-  std::vector<std::unique_ptr<Node[]>> chunks_;
+  static constexpr NodeIndex kNodes = kSlabBytes / sizeof(Node);  // in a slab
+  Blocks blocks_;                                                 // outlive the nodes
+  std::vector<Slab> slabs_;
   NodeIndex end_ = 0;
   std::vector<NodeIndex> free_;
 };

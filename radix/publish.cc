@@ -92,8 +92,8 @@ std::int32_t Tree::GiveTreePages(View& view, std::span<const TokenId> run) {
     branches_.AppendToEdge(tip, given, run);
     MoveLease(view, tip, pages);
   } else {
-    const NodeIndex child =
-        branches_.AddChild(tip, Edge(options_.page_size, given, run), uses_, now_);
+    const NodeIndex child = branches_.AddChild(
+        tip, Edge(branches_.nodes().blocks(), options_.page_size, given, run), uses_, now_);
     HoldIfCopied(child);
     MoveLease(view, child, pages);
   }
@@ -171,8 +171,8 @@ bool Tree::AdoptTail(View& view) {
     branches_.AppendToEdge(tip, page, tokens);
     branches_.Touch(tip, uses_, now_);
   } else {
-    const NodeIndex leaf =
-        branches_.AddChild(tip, Edge(options_.page_size, page, tokens), uses_, now_);
+    const NodeIndex leaf = branches_.AddChild(
+        tip, Edge(branches_.nodes().blocks(), options_.page_size, page, tokens), uses_, now_);
     HoldIfCopied(leaf);
     branches_.RaiseParent(leaf);
   }

@@ -41,11 +41,11 @@ std::int32_t CommonBytes(const NodeTable& nodes, Fork& fork, std::span<const Tok
   return std::min(depth, CommonBytes(nodes[child].edge.first_page(), tokens));
 }
 
-void DeleteForks(Target target) {
+void DeleteForks(Blocks& blocks, Target target) {
   Fork* const fork = target.fork();
   if (fork == nullptr) return;
-  for (const Fork::Entry& entry : fork->Entries()) DeleteForks(entry.target);
-  Fork::Delete(fork);
+  for (const Fork::Entry& entry : fork->Entries()) DeleteForks(blocks, entry.target);
+  Fork::Delete(blocks, fork);
 }
 
 void Visit(Target target, absl::FunctionRef<void(NodeIndex)> f) {
@@ -74,8 +74,6 @@ bool IsSoundFork(const NodeTable& nodes, const Fork& fork, std::int32_t above) {
 
 }  // namespace
 
-Siblings::~Siblings() { DeleteForks(top_); }
-
 Siblings::Parting Siblings::Follow(const NodeTable& nodes, std::span<const TokenId> tokens) const {
   Parting parting{.at = top_};
   std::int32_t known = 0;
@@ -102,7 +100,7 @@ Siblings::Best Siblings::Find(const NodeTable& nodes, std::span<const TokenId> t
   return {common > 0 ? AnyOf(parting.at) : kNoNode, common};
 }
 
-void Siblings::Insert(const NodeTable& nodes, NodeIndex child) {
+void Siblings::Insert(NodeTable& nodes, NodeIndex child) {
   if (empty()) {
     top_ = Target(child);
     return;
@@ -114,10 +112,10 @@ void Siblings::Insert(const NodeTable& nodes, NodeIndex child) {
   Fork* fork = at.fork();
   if (fork == nullptr) CHECK(common < nodes[at.child()].edge.first_page().size());
   if (fork == nullptr || fork->depth() != depth) {
-    fork = Fork::Make(page, depth);
-    fork = Fork::Add(fork, ByteAt(nodes[AnyOf(at)].edge.first_page(), depth), at);
+    fork = Fork::Make(nodes.blocks(), page, depth);
+    fork = Fork::Add(nodes.blocks(), fork, ByteAt(nodes[AnyOf(at)].edge.first_page(), depth), at);
   }
-  fork = Fork::Add(fork, ByteAt(page, depth), Target(child));
+  fork = Fork::Add(nodes.blocks(), fork, ByteAt(page, depth), Target(child));
   (above == nullptr ? top_ : *above->Find(ByteAt(page, above->depth()))) = Target(fork);
 }
 
@@ -133,7 +131,7 @@ Siblings::Place Siblings::PlaceOf(std::span<const TokenId> page) {
   return place;
 }
 
-void Siblings::Erase(const NodeTable& nodes, NodeIndex child) {
+void Siblings::Erase(NodeTable& nodes, NodeIndex child) {
   const std::span<const TokenId> page = nodes[child].edge.first_page();
   const Place place = PlaceOf(page);
   CHECK(*place.child == Target(child));
@@ -141,11 +139,17 @@ void Siblings::Erase(const NodeTable& nodes, NodeIndex child) {
     top_ = Target();
     return;
   }
-  Fork* const fork = Fork::Remove(place.fork->fork(), ByteAt(page, place.fork->fork()->depth()));
+  Fork* fork = place.fork->fork();
+  fork = Fork::Remove(nodes.blocks(), fork, ByteAt(page, fork->depth()));
   *place.fork = Target(fork);
   if (fork->count() > 1) return;
   *place.fork = fork->Any();
-  Fork::Delete(fork);
+  Fork::Delete(nodes.blocks(), fork);
+}
+
+void Siblings::Clear(NodeTable& nodes) {
+  DeleteForks(nodes.blocks(), top_);
+  top_ = Target();
 }
 
 void Siblings::Replace(const NodeTable& nodes, NodeIndex child, NodeIndex by) {

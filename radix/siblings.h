@@ -29,18 +29,19 @@ inline constexpr NodeIndex kNoNode = UINT32_MAX;
 
 class NodeTable;
 
+// Its forks are in the memory of the table: whoever has children left erases or clears them.
 class Siblings {
  public:
   Siblings() = default;
   Siblings(const Siblings&) = delete;
   Siblings& operator=(const Siblings&) = delete;
-  ~Siblings();
 
   bool empty() const { return top_.empty(); }
   // `child`, whose first page is no prefix of another's, nor another's of it.
-  void Insert(const NodeTable& nodes, NodeIndex child);
+  void Insert(NodeTable& nodes, NodeIndex child);
   // `child` is here, under the tokens that it still has.
-  void Erase(const NodeTable& nodes, NodeIndex child);
+  void Erase(NodeTable& nodes, NodeIndex child);
+  void Clear(NodeTable& nodes);
   // `by` has the same first page as `child`, and takes its place.
   void Replace(const NodeTable& nodes, NodeIndex child, NodeIndex by);
 

@@ -20,7 +20,7 @@ class SiblingsTest : public testing::Test {
   NodeIndex Add(const Tokens& page) {
     const NodeIndex node = nodes_.Allocate();
     const PageId id = 0;
-    nodes_[node].edge = Edge(kPageSize, {&id, 1}, page);
+    nodes_[node].edge = Edge(nodes_.blocks(), kPageSize, {&id, 1}, page);
     siblings_.Insert(nodes_, node);
     pages_.emplace(page, node);
     return node;
@@ -118,7 +118,7 @@ TEST_F(SiblingsTest, OneMayTakeThePlaceOfAnotherThatBeginsAlike) {
   const NodeIndex old = Add({5, 5, 5, 2});
   const NodeIndex by = nodes_.Allocate();
   const PageId id = 1;
-  nodes_[by].edge = Edge(kPageSize, {&id, 1}, Tokens{5, 5, 5, 2});
+  nodes_[by].edge = Edge(nodes_.blocks(), kPageSize, {&id, 1}, Tokens{5, 5, 5, 2});
   siblings_.Replace(nodes_, old, by);
   EXPECT_EQ(siblings_.Find(nodes_, Tokens{5, 5, 5, 2}).child, by);
 }

@@ -1,0 +1,55 @@
+#include "radix/blocks.h"
+
+#include <sanitizer/asan_interface.h>
+#include <sys/mman.h>
+
+#include <new>
+
+#include "base/check.h"
+
+namespace banyan::radix {
+
+Slab NewSlab(SlabUse use) {
+  Slab slab(static_cast<std::byte*>(std::aligned_alloc(kSlabBytes, kSlabBytes)));
+  CHECK(slab != nullptr);
+  // Advice: where there are no huge pages all is as before.
+  if (use == SlabUse::kFurther) (void)madvise(slab.get(), kSlabBytes, MADV_HUGEPAGE);
+  return slab;
+}
+
+Blocks::~Blocks() {
+  for (const Slab& slab : slabs_) ASAN_UNPOISON_MEMORY_REGION(slab.get(), kSlabBytes);
+}
+
+void* Blocks::Allocate(std::size_t bytes) {
+  DCHECK(bytes > 0);
+  if (bytes > kMaxBytes) return ::operator new(bytes);
+  const std::size_t units = (bytes + kUnit - 1) / kUnit;
+  Unused* const block = unused_[units];
+  if (block == nullptr) return Cut(units * kUnit);
+  ASAN_UNPOISON_MEMORY_REGION(block, units * kUnit);
+  unused_[units] = block->next;
+  return block;
+}
+
+void Blocks::Free(void* block, std::size_t bytes) {
+  if (bytes > kMaxBytes) {
+    ::operator delete(block);
+    return;
+  }
+  const std::size_t units = (bytes + kUnit - 1) / kUnit;
+  unused_[units] = new (block) Unused{unused_[units]};
+  ASAN_POISON_MEMORY_REGION(block, units * kUnit);
+}
+
+void* Blocks::Cut(std::size_t bytes) {
+  if (left_ < bytes) {  // what was left, less than the largest block, is not used
+    slabs_.push_back(NewSlab(slabs_.empty() ? SlabUse::kFirst : SlabUse::kFurther));
+    left_ = kSlabBytes;
+  }
+  void* const block = slabs_.back().get() + (kSlabBytes - left_);
+  left_ -= bytes;
+  return block;
+}
+
+}  // namespace banyan::radix

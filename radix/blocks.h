@@ -1,0 +1,58 @@
+// Memory for the small parts of a tree, its edges and forks: blocks of few sizes, cut from slabs.
+//
+// A large tree comes and goes by such blocks, in an order that has nothing to do with where they
+// lie. A general allocator joins neighbours again and waits for cold memory at each; here a block
+// goes to the list of its size and nothing else is looked at. Slabs are aligned so that each may be
+// one huge page: the processor translates addresses in few entries.
+//
+// What is larger than kMaxBytes is the general allocator's. Slabs are given back all at once, so
+// that the memory of each size is what that size needed at its peak.
+//
+// Internal to this room.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+namespace banyan::radix {
+
+inline constexpr std::size_t kSlabBytes = std::size_t{2} << 20;
+
+struct FreeSlab {
+  void operator()(std::byte* slab) const { std::free(slab); }
+};
+using Slab = std::unique_ptr<std::byte, FreeSlab>;
+
+// Uninitialized. A small tree's only slab is touched page by page, the others at once.
+enum class SlabUse { kFirst, kFurther };
+Slab NewSlab(SlabUse use);
+
+class Blocks {
+ public:
+  static constexpr std::size_t kMaxBytes = 320;
+
+  Blocks() = default;
+  Blocks(const Blocks&) = delete;
+  Blocks& operator=(const Blocks&) = delete;
+  ~Blocks();  // with all small blocks; larger ones must have been freed
+
+  void* Allocate(std::size_t bytes);  // at least one; aligned to 16
+  void Free(void* block, std::size_t bytes);
+
+ private:
+  static constexpr std::size_t kUnit = 16;
+  struct Unused {
+    Unused* next;
+  };
+
+  void* Cut(std::size_t bytes);
+
+  std::array<Unused*, kMaxBytes / kUnit + 1> unused_{};  // by size in units
+  std::vector<Slab> slabs_;
+  std::size_t left_ = 0;  // in the last slab, at its end
+};
+
+}  // namespace banyan::radix
