@@ -32,7 +32,7 @@ Slab NewSlab(SlabUse use);
 
 class Blocks {
  public:
-  static constexpr std::size_t kMaxBytes = 320;
+  static constexpr std::size_t kMaxBytes = 2112;
 
   Blocks() = default;
   Blocks(const Blocks&) = delete;

@@ -16,8 +16,7 @@ Branches::Match Branches::Find(NodeIndex root, std::span<const TokenId> tokens) 
   while (match.length < static_cast<std::int64_t>(tokens.size())) {
     const Step step = BestChild(match.node, tokens.subspan(static_cast<std::size_t>(match.length)));
     if (step.child == kNoNode) break;
-    const Edge& edge = nodes_[step.child].edge;
-    if (step.common < edge.token_count() || edge.has_tail()) {
+    if (!step.whole || nodes_[step.child].edge.has_tail()) {
       match.next = step.child;
       match.common = step.common;
       break;
@@ -53,9 +52,13 @@ std::int64_t Branches::EvictablePages(const Match& match) const {
 Branches::Step Branches::BestChild(NodeIndex parent, std::span<const TokenId> tokens) const {
   const Node& node = nodes_[parent];
   const auto page = tokens.first(std::min(tokens.size(), static_cast<std::size_t>(page_size_)));
-  auto [child, common] = node.children.Find(nodes_, page);
-  if (common == page_size_) common = CommonLength(nodes_[child].edge.tokens(), tokens);
-  return {child, common};
+  auto [child, common, whole] = node.children.Find(nodes_, page);
+  if (common == page_size_) {
+    const std::span<const TokenId> edge = nodes_[child].edge.tokens();
+    common = CommonLength(edge, tokens);
+    whole = static_cast<std::size_t>(common) == edge.size();
+  }
+  return {child, common, whole};
 }
 
 NodeIndex Branches::AddRoot() { return nodes_.Allocate(); }

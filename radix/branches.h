@@ -55,6 +55,7 @@ class Branches {
   struct Step {
     NodeIndex child = kNoNode;
     std::int32_t common = 0;
+    bool whole = false;  // the run is all of the child's edge
   };
   Step BestChild(NodeIndex parent, std::span<const TokenId> tokens) const;
 

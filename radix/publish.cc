@@ -50,9 +50,7 @@ void Tree::Publish(View& view) {
       run = run.subspan(PageTokens(shared));
       continue;
     }
-    if (step.child != kNoNode && step.common == branches_.nodes()[step.child].edge.token_count()) {
-      RemoveTail(step.child);
-    }
+    if (step.whole) RemoveTail(step.child);
     run = run.subspan(PageTokens(GiveTreePages(view, run)));
   }
   const std::size_t tail = view.unpublished_.size() % PageTokens(1);
@@ -162,7 +160,7 @@ bool Tree::AdoptTail(View& view) {
       }
       return false;
     }
-    if (step.common == branches_.nodes()[step.child].edge.token_count()) RemoveTail(step.child);
+    if (step.whole) RemoveTail(step.child);
   }
   const std::span<const PageId> page(&view.table_[static_cast<std::size_t>(view.lease_.pages_)], 1);
   pool_.EnterTree(page[0], now_);

@@ -78,6 +78,7 @@ Siblings::Parting Siblings::Follow(const NodeTable& nodes, std::span<const Token
   Parting parting{.at = top_};
   std::int32_t known = 0;
   while (Fork* const fork = parting.at.fork()) {
+    fork->Prefetch();
     parting.depth = CommonBytes(nodes, *fork, tokens, known);
     const std::int32_t depth = fork->depth();
     if (parting.depth < depth || depth / kTokenBytes == static_cast<std::int32_t>(tokens.size())) {
@@ -94,10 +95,15 @@ Siblings::Parting Siblings::Follow(const NodeTable& nodes, std::span<const Token
 }
 
 Siblings::Best Siblings::Find(const NodeTable& nodes, std::span<const TokenId> tokens) const {
-  if (empty()) return {kNoNode, 0};
+  if (empty()) return {kNoNode, 0, false};
   const Parting parting = Follow(nodes, tokens);
   const std::int32_t common = parting.depth / kTokenBytes;
-  return {common > 0 ? AnyOf(parting.at) : kNoNode, common};
+  if (common == 0) return {kNoNode, 0, false};
+  const NodeIndex child = AnyOf(parting.at);
+  // No child of a fork is a prefix of what parts there.
+  const bool is_prefix = parting.at.fork() == nullptr &&
+                         nodes[child].edge.first_page().size() == static_cast<std::size_t>(common);
+  return {child, common, is_prefix};
 }
 
 void Siblings::Insert(NodeTable& nodes, NodeIndex child) {
@@ -123,6 +129,7 @@ void Siblings::Insert(NodeTable& nodes, NodeIndex child) {
 Siblings::Place Siblings::PlaceOf(std::span<const TokenId> page) {
   Place place{.child = &top_};
   while (Fork* const fork = place.child->fork()) {
+    fork->Prefetch();
     place.fork = place.child;
     CHECK(fork->depth() < static_cast<std::int32_t>(page.size()) * kTokenBytes);
     place.child = fork->Find(ByteAt(page, fork->depth()));

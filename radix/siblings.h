@@ -50,6 +50,7 @@ class Siblings {
   struct Best {
     NodeIndex child;
     std::int32_t common;
+    bool is_prefix;  // all of the child's first page is in the run
   };
   Best Find(const NodeTable& nodes, std::span<const TokenId> tokens) const;
 
