@@ -89,6 +89,7 @@ class Branches {
 
  private:
   std::int64_t EvictablePages(const Node& node) const;
+  void PrefetchVictims() const;
   // Applies a change that bears on what may be evicted.
   template <class F>
   void Change(NodeIndex node, F change);

@@ -34,6 +34,7 @@ class Edge {
   std::span<const TokenId> first_page() const {
     return tokens().first(token_count_ < page_size_ ? token_count_ : page_size_);
   }
+  void Prefetch() const { __builtin_prefetch(block_); }
   std::int32_t page_count() const { return page_count_; }
   std::int32_t token_count() const { return token_count_; }
   bool has_tail() const { return token_count_ < page_count_ * page_size_; }

@@ -17,6 +17,14 @@ std::uint32_t LruEviction::Victim() const {
   return leaves_.begin()->second;
 }
 
+std::size_t LruEviction::Victims(std::span<std::uint32_t> leaves) const {
+  std::size_t size = 0;
+  for (auto at = leaves_.begin(); at != leaves_.end() && size < leaves.size(); ++at) {
+    leaves[size++] = at->second;
+  }
+  return size;
+}
+
 bool LruEviction::Contains(std::uint32_t leaf, std::uint64_t last_use) const {
   return leaves_.contains({last_use, leaf});
 }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 
 #include "absl/container/btree_set.h"
@@ -18,6 +19,8 @@ class EvictionPolicy {
   virtual void Insert(std::uint32_t leaf, std::uint64_t last_use) = 0;
   virtual void Erase(std::uint32_t leaf, std::uint64_t last_use) = 0;  // it was inserted so
   virtual std::uint32_t Victim() const = 0;  // not empty; the leaf stays in
+  // The first of those to be victims in turn, as things are, into `leaves`; returns their number.
+  virtual std::size_t Victims(std::span<std::uint32_t> leaves) const = 0;
 
   virtual std::size_t size() const = 0;
   // Whether `leaf` is in, with that last use (for the invariant checker).
@@ -32,6 +35,7 @@ class LruEviction final : public EvictionPolicy {
   void Insert(std::uint32_t leaf, std::uint64_t last_use) override;
   void Erase(std::uint32_t leaf, std::uint64_t last_use) override;
   std::uint32_t Victim() const override;
+  std::size_t Victims(std::span<std::uint32_t> leaves) const override;
   std::size_t size() const override { return leaves_.size(); }
   bool Contains(std::uint32_t leaf, std::uint64_t last_use) const override;
 

@@ -68,7 +68,7 @@ class Fork {
   std::int32_t count() const { return count_; }
   std::int32_t capacity() const { return capacity_; }
 
-  Target* Find(std::uint8_t byte);     // null when it is not here
+  Target* Find(std::uint8_t byte);  // null when it is not here
   // Says that Find comes next: the lines of a packed fork need not be waited for one by one.
   void Prefetch() const;
   Target Any() const;                  // always the same between two changes
