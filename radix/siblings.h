@@ -4,14 +4,14 @@
 // Main-Memory Databases", ICDE 2013) over the bytes of the tokens of these pages. A fork stands
 // only where they part, and has room for about as many as there are:
 //
-//      byte 3 ┬─ 2 ── c                      1 2 . .   (pages of tokens below 256, so that every
-//             ├─ 4 ── byte 15 ┬─ 6 ── d      3 4 5 6    fourth byte alone is not zero)
+//      byte 3 ┬─ 1 ────────────────── c      1 2       (tokens below 256: only the last byte of
+//             ├─ 3 ── byte 15 ┬─ 6 ── d      3 4 5 6    each is not zero)
 //             │               └─ 7 ── e      3 4 5 7
-//             └─ 5 ── f                      5
+//             └─ 5 ────────────────── f      5
 //
 // So the bytes that all have in common, as are the high ones of most tokens, cost nothing, and a
-// million children are four or five forks high, of which all but the last are in the processor's
-// cache. Tokens are compared wherever forks skip more than they remember: what is found is exact.
+// million random children are three or four forks high, the upper ones in the processor's cache.
+// Tokens are compared wherever forks skip more than they remember: what is found is exact.
 //
 // Internal to this room.
 #pragma once

@@ -11,7 +11,8 @@ using testing::ElementsAre;
 using testing::ElementsAreArray;
 
 TEST(Edge, KeepsPagesAndTokensTogetherWhileItGrowsAndShrinks) {
-  Edge edge(4);
+  Blocks blocks;
+  Edge edge(blocks, 4);
   Tokens pages;
   Tokens tokens;
   for (PageId page = 0; page < 40; ++page) {
@@ -34,7 +35,8 @@ TEST(Edge, KeepsPagesAndTokensTogetherWhileItGrowsAndShrinks) {
 }
 
 TEST(Edge, FrontAndRestAfterTakingTheFront) {
-  Edge edge(4, Tokens{7, 8, 9}, Count(0, 10));
+  Blocks blocks;
+  Edge edge(blocks, 4, Tokens{7, 8, 9}, Count(0, 10));
   const Edge front = edge.TakeFront(2);
   EXPECT_THAT(front.pages(), ElementsAre(7, 8));
   EXPECT_THAT(front.tokens(), ElementsAreArray(Count(0, 8)));

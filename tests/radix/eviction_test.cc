@@ -2,6 +2,7 @@
 #include "radix/eviction.h"
 
 #include <algorithm>
+#include <array>
 #include <random>
 #include <set>
 #include <utility>
@@ -42,6 +43,12 @@ TEST(LruEviction, AgreesWithASortedSet) {
     if (!sorted.empty()) {
       ASSERT_EQ(lru.Victim(), sorted.begin()->second);
     }
+    std::array<std::uint32_t, 3> victims;
+    const std::size_t size = lru.Victims(victims);
+    ASSERT_EQ(size, std::min(victims.size(), sorted.size()));
+    ASSERT_TRUE(std::equal(
+        victims.begin(), victims.begin() + static_cast<std::ptrdiff_t>(size), sorted.begin(),
+        [](std::uint32_t leaf_at, const auto& expected) { return leaf_at == expected.second; }));
   }
 }
 

@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <random>
+#include <utility>
+#include <vector>
 
 #include "base/common_length.h"
 #include "gtest/gtest.h"
@@ -15,6 +18,8 @@ namespace {
 
 class SiblingsTest : public testing::Test {
  protected:
+  ~SiblingsTest() override { siblings_.Clear(nodes_); }
+
   static constexpr std::int32_t kPageSize = 6;
 
   NodeIndex Add(const Tokens& page) {
@@ -45,6 +50,7 @@ class SiblingsTest : public testing::Test {
     }
     const Siblings::Best best = siblings_.Find(nodes_, tokens);
     ASSERT_EQ(best.common, longest);
+    ASSERT_EQ(best.is_prefix, longest > 0 && nodes_[best.child].edge.token_count() == longest);
     if (longest == 0) {
       ASSERT_EQ(best.child, kNoNode);
     } else {
@@ -122,6 +128,104 @@ TEST_F(SiblingsTest, OneMayTakeThePlaceOfAnotherThatBeginsAlike) {
   siblings_.Replace(nodes_, old, by);
   EXPECT_EQ(siblings_.Find(nodes_, Tokens{5, 5, 5, 2}).child, by);
 }
+
+// Pages whose third token decides, in its last byte (`high` is above it).
+Tokens Page(TokenId high, TokenId low) { return {7, 7, high << 8 | low, 7}; }
+
+// A fork of each size, and one entry more and fewer: all are found, in order, and what is not there
+// is not.
+TEST_F(SiblingsTest, AreFoundWhateverTheirNumber) {
+  std::vector<TokenId> bytes(256);
+  std::iota(bytes.begin(), bytes.end(), 0);
+  std::shuffle(bytes.begin(), bytes.end(), std::mt19937(3));
+  const auto check = [&] {
+    CheckOrder();
+    for (const TokenId byte : bytes) CheckFind(Page(0, byte));
+    CheckFind({7, 7});
+    CheckFind(Page(1, 5));
+    CheckFind({7, 6, 5});
+  };
+  for (const TokenId byte : bytes) {
+    Add(Page(0, byte));
+    check();
+    if (HasFailure()) return;
+  }
+  // Out in another order; at every border of sizes once more in and out.
+  std::shuffle(bytes.begin(), bytes.end(), std::mt19937(4));
+  for (const TokenId byte : bytes) {
+    Drop(Page(0, byte));
+    check();
+    Add(Page(0, byte));
+    check();
+    Drop(Page(0, byte));
+    if (HasFailure()) return;
+  }
+  CheckOrder();
+}
+
+// Two pages that part at each byte of a page, and a third that parts from both at each.
+TEST_F(SiblingsTest, PartAtAnyByte) {
+  constexpr std::int32_t kBytes = kPageSize * 4;
+  const Tokens base(kPageSize, 0x11223344);
+  const auto differing = [&](std::int32_t byte, std::uint32_t by) {
+    Tokens page = base;
+    page[static_cast<std::size_t>(byte / 4)] ^= static_cast<TokenId>(by << (24 - byte % 4 * 8));
+    return page;
+  };
+  for (std::int32_t first = 0; first < kBytes; ++first) {
+    for (std::int32_t second = 0; second < kBytes; ++second) {
+      Add(base);
+      Add(differing(first, 1));
+      Add(differing(second, 2));
+      CheckOrder();
+      for (std::int32_t byte = 0; byte < kBytes; ++byte) {
+        const Tokens asked = differing(byte, 3);
+        for (std::size_t size = 1; size <= asked.size(); ++size) {
+          CheckFind({asked.begin(), asked.begin() + static_cast<std::ptrdiff_t>(size)});
+        }
+      }
+      Drop(differing(first, 1));
+      CheckOrder();
+      Drop(base);
+      Drop(differing(second, 2));
+      if (HasFailure()) return;
+    }
+  }
+}
+
+// The number of different tokens, and how often they are the same as in the page before.
+class SiblingsOfAVocabulary : public SiblingsTest,
+                              public testing::WithParamInterface<std::pair<std::uint32_t, int>> {};
+
+TEST_P(SiblingsOfAVocabulary, AgreeWithASortedSet) {
+  const auto [vocabulary, alike] = GetParam();
+  std::mt19937 random(vocabulary);
+  Tokens page(kPageSize);
+  for (int step = 0; step < 4000; ++step) {
+    page.resize(random() % 8 == 0 ? 1 + random() % kPageSize : kPageSize);
+    for (TokenId& token : page) {
+      if (static_cast<int>(random() % 100) >= alike)
+        token = static_cast<TokenId>(random() % vocabulary);
+    }
+    CheckFind(page);
+    const bool grows = step % 2000 < 1200;
+    if (!grows && !pages_.empty()) {
+      const auto near = pages_.lower_bound(page);
+      const Tokens gone = near == pages_.end() ? pages_.begin()->first : near->first;
+      Drop(gone);
+      CheckFind(gone);
+    } else if (MayAdd(page)) {
+      Add(page);
+    }
+    if (HasFailure()) return;
+    if (step % 64 == 0) CheckOrder();
+  }
+  CheckOrder();
+}
+INSTANTIATE_TEST_SUITE_P(Vocabularies, SiblingsOfAVocabulary,
+                         testing::Values(std::pair{2U, 0}, std::pair{300U, 0}, std::pair{300U, 90},
+                                         std::pair{50'000U, 0}, std::pair{50'000U, 90},
+                                         std::pair{0x7FFFFFFFU, 0}, std::pair{0x7FFFFFFFU, 90}));
 
 TEST_F(SiblingsTest, NoneIsAPrefixOfAnother) {
   Add({5, 5, 5});
