@@ -9,16 +9,25 @@
 
 namespace banyan::radix {
 
-Slab NewSlab(SlabUse use) {
+Slab NewFirstSlab() {
+  constexpr std::size_t kLine = 64;
+  Slab slab(static_cast<std::byte*>(std::aligned_alloc(kLine, kFirstSlabBytes)));
+  CHECK(slab != nullptr);
+  return slab;
+}
+
+Slab NewSlab() {
   Slab slab(static_cast<std::byte*>(std::aligned_alloc(kSlabBytes, kSlabBytes)));
   CHECK(slab != nullptr);
   // Advice: where there are no huge pages all is as before.
-  if (use == SlabUse::kFurther) (void)madvise(slab.get(), kSlabBytes, MADV_HUGEPAGE);
+  (void)madvise(slab.get(), kSlabBytes, MADV_HUGEPAGE);
   return slab;
 }
 
 Blocks::~Blocks() {
-  for (const Slab& slab : slabs_) ASAN_UNPOISON_MEMORY_REGION(slab.get(), kSlabBytes);
+  for (const Slab& slab : slabs_) {
+    ASAN_UNPOISON_MEMORY_REGION(slab.get(), slab == slabs_.front() ? kFirstSlabBytes : kSlabBytes);
+  }
 }
 
 void* Blocks::Allocate(std::size_t bytes) {
@@ -43,12 +52,13 @@ void Blocks::Free(void* block, std::size_t bytes) {
 }
 
 void* Blocks::Cut(std::size_t bytes) {
-  if (left_ < bytes) {  // what was left, less than the largest block, is not used
-    slabs_.push_back(NewSlab(slabs_.empty() ? SlabUse::kFirst : SlabUse::kFurther));
-    left_ = kSlabBytes;
+  if (size_ - used_ < bytes) {  // what was left, less than the largest block, is not used
+    size_ = slabs_.empty() ? kFirstSlabBytes : kSlabBytes;
+    slabs_.push_back(slabs_.empty() ? NewFirstSlab() : NewSlab());
+    used_ = 0;
   }
-  void* const block = slabs_.back().get() + (kSlabBytes - left_);
-  left_ -= bytes;
+  void* const block = slabs_.back().get() + used_;
+  used_ += bytes;
   return block;
 }
 

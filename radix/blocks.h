@@ -19,20 +19,21 @@
 
 namespace banyan::radix {
 
-inline constexpr std::size_t kSlabBytes = std::size_t{2} << 20;
+inline constexpr std::size_t kFirstSlabBytes = std::size_t{16} << 10;  // all of a small tree
+inline constexpr std::size_t kSlabBytes = std::size_t{2} << 20;        // a huge page
 
 struct FreeSlab {
   void operator()(std::byte* slab) const { std::free(slab); }
 };
 using Slab = std::unique_ptr<std::byte, FreeSlab>;
 
-// Uninitialized. A small tree's only slab is touched page by page, the others at once.
-enum class SlabUse { kFirst, kFurther };
-Slab NewSlab(SlabUse use);
+// Uninitialized: of kFirstSlabBytes, aligned to a line of the processor's cache, and of kSlabBytes.
+Slab NewFirstSlab();
+Slab NewSlab();
 
 class Blocks {
  public:
-  static constexpr std::size_t kMaxBytes = 2112;
+  static constexpr std::size_t kMaxBytes = 2112;  // all forks are smaller
 
   Blocks() = default;
   Blocks(const Blocks&) = delete;
@@ -52,7 +53,8 @@ class Blocks {
 
   std::array<Unused*, kMaxBytes / kUnit + 1> unused_{};  // by size in units
   std::vector<Slab> slabs_;
-  std::size_t left_ = 0;  // in the last slab, at its end
+  std::size_t used_ = 0;  // of the last slab
+  std::size_t size_ = 0;  // of the last slab
 };
 
 }  // namespace banyan::radix

@@ -19,9 +19,8 @@ NodeIndex NodeTable::Allocate() {
   if (free_.empty()) {
     index = end_++;
     CHECK(index < kNoNode);
-    if (index % kNodes == 0) {
-      slabs_.push_back(NewSlab(index == 0 ? SlabUse::kFirst : SlabUse::kFurther));
-    }
+    if (index == 0) slabs_.push_back(NewFirstSlab());
+    if (index >= kFirstNodes && (index - kFirstNodes) % kNodes == 0) slabs_.push_back(NewSlab());
     std::construct_at(&(*this)[index]);
   } else {
     index = free_.back();

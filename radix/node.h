@@ -45,7 +45,9 @@ class NodeTable {
   void Free(NodeIndex index);
 
   Node& operator[](NodeIndex index) {
-    return reinterpret_cast<Node*>(slabs_[index / kNodes].get())[index % kNodes];
+    if (index < kFirstNodes) return reinterpret_cast<Node*>(slabs_[0].get())[index];
+    const NodeIndex beyond = index - kFirstNodes;
+    return reinterpret_cast<Node*>(slabs_[1 + beyond / kNodes].get())[beyond % kNodes];
   }
   const Node& operator[](NodeIndex index) const { return const_cast<NodeTable&>(*this)[index]; }
   Blocks& blocks() { return blocks_; }  // of edges and forks
@@ -57,8 +59,9 @@ class NodeTable {
   std::int64_t live() const { return end_ - static_cast<std::int64_t>(free_.size()); }
 
  private:
-  static constexpr NodeIndex kNodes = kSlabBytes / sizeof(Node);  // in a slab
-  Blocks blocks_;                                                 // outlive the nodes
+  static constexpr NodeIndex kFirstNodes = kFirstSlabBytes / sizeof(Node);  // in the first slab
+  static constexpr NodeIndex kNodes = kSlabBytes / sizeof(Node);            // in each further one
+  Blocks blocks_;                                                           // outlive the nodes
   std::vector<Slab> slabs_;
   NodeIndex end_ = 0;
   std::vector<NodeIndex> free_;
