@@ -17,7 +17,9 @@ Slab NewFirstSlab() {
 }
 
 Slab NewSlab() {
-  Slab slab(static_cast<std::byte*>(std::aligned_alloc(kSlabBytes, kSlabBytes)));
+  // At a border of small pages: one of huge pages would cost as much again before it.
+  constexpr std::size_t kPage = 4096;
+  Slab slab(static_cast<std::byte*>(std::aligned_alloc(kPage, kSlabBytes)));
   CHECK(slab != nullptr);
   // Advice: where there are no huge pages all is as before.
   (void)madvise(slab.get(), kSlabBytes, MADV_HUGEPAGE);

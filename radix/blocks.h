@@ -2,8 +2,8 @@
 //
 // A large tree comes and goes by such blocks, in an order that has nothing to do with where they
 // lie. A general allocator joins neighbours again and waits for cold memory at each; here a block
-// goes to the list of its size and nothing else is looked at. Slabs are aligned so that each may be
-// one huge page: the processor translates addresses in few entries.
+// goes to the list of its size and nothing else is looked at. Slabs lie side by side and
+// may become huge pages: the processor translates addresses in fewer entries.
 //
 // What is larger than kMaxBytes is the general allocator's. Slabs are given back all at once, so
 // that the memory of each size is what that size needed at its peak.
@@ -20,7 +20,7 @@
 namespace banyan::radix {
 
 inline constexpr std::size_t kFirstSlabBytes = std::size_t{16} << 10;  // all of a small tree
-inline constexpr std::size_t kSlabBytes = std::size_t{2} << 20;        // a huge page
+inline constexpr std::size_t kSlabBytes = std::size_t{2} << 20;        // as a huge page
 
 struct FreeSlab {
   void operator()(std::byte* slab) const { std::free(slab); }
