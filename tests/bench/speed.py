@@ -257,7 +257,8 @@ def markdown(args, before, results):
                      f"| {r['title']} | {r['banyan']:.4g} | | |")
         lines[-1] += (f" {r['at_least'] or ''} | {share(r.get('of_bandwidth'))} | "
                       f"{share(r['of_bandwidth_at_least'])} |")
-    lines += ["", "| after the first of these rows | from start to ready: Banyan | llama.cpp | resident: Banyan | llama.cpp |",
+    lines += ["",
+              "| after the first of these rows | from start to ready: Banyan | llama.cpp | resident: Banyan | llama.cpp |",
               "|---|---|---|---|---|"]
     first = {}
     for r in results:
