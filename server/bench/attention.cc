@@ -63,8 +63,9 @@ class Pages {
       rows += run.rows;
       pairs += run.rows * (static_cast<double>(run.first_position) + 0.5 * (run.rows + 1));
     }
-    const KernelWork work = {.memory_bytes = tokens * token_bytes_,
-                             .products = 2 * pairs * static_cast<double>(width_)};
+    const KernelWork work = {
+        .memory_bytes = tokens * token_bytes_,
+        .products = {{kernels::DType::kF32, 2 * pairs * static_cast<double>(width_)}}};
     gauge_.Add(KernelGroup::kAttention, std::move(name), rows, work, seconds);
   }
 

@@ -55,7 +55,9 @@ void MeasureRoofs(Gauge& gauge, const std::set<DType>& types) {
 
 absl::StatusOr<KernelReport> Measure(const ModelShape& shape, const MeasureOptions& options) {
   std::set<DType> types = {DType::kF32};  // what attention adds up
-  for (const ProductShape& product : shape.products) types.insert(product.type);
+  for (const ProductShape& product : shape.products) {
+    for (const MatrixShape& matrix : product.matrices) types.insert(matrix.type);
+  }
   const auto roofs = static_cast<std::int64_t>(2 + types.size());
   const auto kernels =
       static_cast<std::int64_t>(4 * shape.products.size()) + kKernelsBesideProducts;
@@ -84,10 +86,11 @@ absl::StatusOr<KernelReport> Measure(const ModelShape& shape, const MeasureOptio
 }  // namespace
 
 Least LeastTime(const KernelWork& work, const Roofs& roofs) {
-  const Least bounds[] = {
-      {work.memory_bytes / roofs.memory, Bound::kMemory},
-      {work.cache_bytes / roofs.cache, Bound::kCache},
-      {work.products > 0 ? work.products / roofs.products.at(work.type) : 0, Bound::kProducts}};
+  double products = 0;
+  for (const auto& [type, count] : work.products) products += count / roofs.products.at(type);
+  const Least bounds[] = {{work.memory_bytes / roofs.memory, Bound::kMemory},
+                          {work.cache_bytes / roofs.cache, Bound::kCache},
+                          {products, Bound::kProducts}};
   return *std::max_element(std::begin(bounds), std::end(bounds),
                            [](const Least& a, const Least& b) { return a.seconds < b.seconds; });
 }

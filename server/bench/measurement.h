@@ -30,10 +30,15 @@ struct Roofs {
 
 // What one call has to do at least.
 struct KernelWork {
-  double memory_bytes = 0;  // read from memory
-  double cache_bytes = 0;   // read and written where the step has them at hand
-  double products = 0;      // multiply-adds, with weights of `type`
-  kernels::DType type = kernels::DType::kF32;
+  double memory_bytes = 0;                      // read from memory
+  double cache_bytes = 0;                       // read and written where the step has them at hand
+  std::map<kernels::DType, double> products{};  // multiply-adds, by the type of the weights
+
+  double all_products() const {
+    double sum = 0;
+    for (const auto& [type, count] : products) sum += count;
+    return sum;
+  }
 };
 
 enum class Bound : std::uint8_t { kMemory, kCache, kProducts };
@@ -42,7 +47,7 @@ struct Least {
   double seconds = 0;
   Bound bound = Bound::kMemory;
 };
-// The time that the roofs leave for it. `work.type` is one of roofs.products.
+// The time that the roofs leave for it. They have the types of its products.
 Least LeastTime(const KernelWork& work, const Roofs& roofs);
 
 enum class KernelGroup : std::uint8_t { kProducts, kAttention, kRows };

@@ -1,6 +1,8 @@
-// Products with weights, at every number of rows.
+// Products with weights, as a step computes them, at every number of rows.
 #include <algorithm>
 #include <array>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -11,19 +13,96 @@ namespace banyan::server {
 namespace {
 
 using kernels::CpuBackend;
+using kernels::DType;
 
 constexpr std::array<std::int32_t, 4> kRows = {1, 4, 16, 256};
 constexpr std::int32_t kPrefillRows = 256;  // rarely one of them asks for the vocabulary
 constexpr std::int64_t kMaxCopies = 4096;
 
+// "ffn_gate ffn_up  Q4_1 3072 x 576"
+std::string NameOf(const ProductShape& product) {
+  std::string types;
+  std::int64_t outputs = 0;
+  DType last = DType::kF32;
+  for (const MatrixShape& matrix : product.matrices) {
+    if (types.empty() || matrix.type != last) {
+      absl::StrAppend(&types, types.empty() ? "" : "+",
+                      std::string(kernels::ShapeOf(matrix.type).name));
+    }
+    last = matrix.type;
+    outputs += matrix.outputs;
+  }
+  return absl::StrCat(product.names, "  ", types, " ", outputs, " x ", product.cols);
+}
+
+// The weights of one product, so often that they come from memory, and what it reads and writes.
+class ProductBench {
+ public:
+  ProductBench(const Gauge& gauge, const ProductShape& product)
+      : product_(product),
+        bed_(gauge.MakeBackend()),
+        in_(bed_.Input(kPrefillRows, product.cols)),
+        gated_(bed_.backend().MakeInput(
+            kPrefillRows, static_cast<std::int32_t>(product.matrices.front().outputs))) {
+    for (const MatrixShape& matrix : product.matrices) {
+      outputs_.push_back(
+          bed_.backend().MakeActivations(kPrefillRows, static_cast<std::int32_t>(matrix.outputs)));
+    }
+    do {
+      copies_.push_back(Weights());
+    } while (std::ssize(copies_) < std::min(kMaxCopies, kRotationBytes / bytes()));
+  }
+
+  std::int64_t bytes() const {
+    std::int64_t sum = 0;
+    for (const CpuBackend::Matrix& matrix : copies_.front()) sum += matrix.bytes();
+    return sum;
+  }
+
+  KernelWork WorkOf(std::int32_t rows) const {
+    KernelWork work = {.memory_bytes = static_cast<double>(bytes())};
+    for (const MatrixShape& matrix : product_.matrices) {
+      work.products[matrix.type] += static_cast<double>(matrix.outputs * product_.cols * rows);
+    }
+    return work;
+  }
+
+  void Run(std::int64_t call, std::int32_t rows) {
+    const auto& weights = copies_[static_cast<std::size_t>(call % std::ssize(copies_))];
+    if (product_.kind == ProductKind::kGated) {
+      bed_.backend().MatMulGate(kernels::GateFunction::kSilu, weights[0], weights[1], in_, rows,
+                                gated_);
+      return;
+    }
+    std::vector<CpuBackend::Product> products;
+    for (std::size_t i = 0; i < weights.size(); ++i) products.push_back({weights[i], &outputs_[i]});
+    bed_.backend().MatMulEach(products, in_, rows);
+  }
+
+ private:
+  std::vector<CpuBackend::Matrix> Weights() {
+    std::vector<CpuBackend::Matrix> weights;
+    for (const MatrixShape& matrix : product_.matrices)
+      weights.push_back(bed_.Weights(matrix.type, matrix.outputs, product_.cols));
+    return weights;
+  }
+
+  const ProductShape& product_;
+  Bed bed_;
+  std::vector<std::vector<CpuBackend::Matrix>> copies_;
+  CpuBackend::Input in_;
+  CpuBackend::Input gated_;
+  std::vector<CpuBackend::Activations> outputs_;
+};
+
 // All products of a step, from those of one shape.
 void AddToStep(const ProductShape& product, const KernelResult& result, KernelResult& step) {
   if (product.vocabulary && step.rows == kPrefillRows) return;
   step.work.memory_bytes += product.times * result.work.memory_bytes;
-  step.work.products += product.times * result.work.products;
+  for (const auto& [type, count] : result.work.products)
+    step.work.products[type] += product.times * count;
   step.seconds += product.times * result.seconds;
   step.least.seconds += product.times * result.least.seconds;
-  step.least.bound = result.least.bound;
 }
 
 }  // namespace
@@ -35,34 +114,20 @@ void MeasureProducts(Gauge& gauge) {
     steps[i].name = kRows[i] == kPrefillRows ? "all of a prefill step" : "all of a step";
   }
   for (const ProductShape& product : gauge.shape.products) {
-    Bed bed(gauge.MakeBackend());
-    std::vector<CpuBackend::Matrix> copies = {
-        bed.Weights(product.type, product.outputs, product.cols)};
-    const std::int64_t bytes = copies.front().bytes();
-    while (std::ssize(copies) < std::clamp<std::int64_t>(kRotationBytes / bytes, 1, kMaxCopies)) {
-      copies.push_back(bed.Weights(product.type, product.outputs, product.cols));
-    }
-    const CpuBackend::Input in = bed.Input(kPrefillRows, product.cols);
-    CpuBackend::Activations out =
-        bed.backend().MakeActivations(kPrefillRows, static_cast<std::int32_t>(product.outputs));
-    for (std::size_t i = 0; i < kRows.size(); ++i) {
-      const double seconds = QuickestCall(gauge.slice, [&](std::int64_t call) {
-        bed.backend().MatMul(copies[static_cast<std::size_t>(call % std::ssize(copies))], in,
-                             kRows[i], out);
-      });
-      const KernelWork work = {
-          .memory_bytes = static_cast<double>(bytes),
-          .products = static_cast<double>(product.outputs * product.cols * kRows[i]),
-          .type = product.type};
-      const KernelResult& result = gauge.Add(
-          KernelGroup::kProducts,
-          absl::StrCat(product.names, "  ", std::string(kernels::ShapeOf(product.type).name), " ",
-                       product.outputs, " x ", product.cols),
-          kRows[i], work, seconds);
-      AddToStep(product, result, steps[i]);
+    ProductBench bench(gauge, product);
+    for (KernelResult& step : steps) {
+      const double seconds =
+          QuickestCall(gauge.slice, [&](std::int64_t call) { bench.Run(call, step.rows); });
+      AddToStep(product,
+                gauge.Add(KernelGroup::kProducts, NameOf(product), step.rows,
+                          bench.WorkOf(step.rows), seconds),
+                step);
     }
   }
-  for (KernelResult& step : steps) gauge.report.kernels.push_back(std::move(step));
+  for (KernelResult& step : steps) {
+    step.least.bound = LeastTime(step.work, gauge.report.roofs).bound;
+    gauge.report.kernels.push_back(std::move(step));
+  }
 }
 
 }  // namespace banyan::server

@@ -81,7 +81,8 @@ void AppendRow(const KernelResult& result, std::size_t width, std::string& out) 
   absl::StrAppendFormat(
       &out, "%-*s%5d%10s%8s%8s   %-9s%4.0f%%\n", static_cast<int>(width), result.name, result.rows,
       Digits(result.seconds * 1e6), Digits(BytesPerSecond(result) / kGiga),
-      result.work.products == 0 ? "-" : Digits(result.work.products / result.seconds / kGiga),
+      result.work.all_products() == 0 ? "-"
+                                      : Digits(result.work.all_products() / result.seconds / kGiga),
       Name(result.least.bound), 100 * result.OfRoof());
 }
 
@@ -125,7 +126,7 @@ std::string KernelReportAsJson(const KernelReport& report) {
                        {"rows", result.rows},
                        {"seconds", result.seconds},
                        {"bytes_per_second", BytesPerSecond(result)},
-                       {"multiply_adds_per_second", result.work.products / result.seconds},
+                       {"multiply_adds_per_second", result.work.all_products() / result.seconds},
                        {"bound", Name(result.least.bound)},
                        {"of_roof", result.OfRoof()}});
   }

@@ -10,11 +10,23 @@
 
 namespace banyan::server {
 
-// A product with a matrix of weights.
-struct ProductShape {
-  std::string names;  // of the tensors of this shape: "attn_q attn_output"
+struct MatrixShape {
   kernels::DType type = kernels::DType::kF32;
   std::int64_t outputs = 0;
+
+  bool operator==(const MatrixShape&) const = default;
+};
+
+enum class ProductKind : std::uint8_t {
+  kEach,   // matrices that read the same input, each to outputs of its own
+  kGated,  // two of them: the first gates the second
+};
+
+// Products that a step computes in one go.
+struct ProductShape {
+  std::string names;  // of the tensors: "attn_q attn_k attn_v"
+  ProductKind kind = ProductKind::kEach;
+  std::vector<MatrixShape> matrices;
   std::int64_t cols = 0;
   std::int32_t times = 1;  // in a step
   bool vocabulary = false;
@@ -25,8 +37,7 @@ struct ModelShape {
   std::int32_t heads = 0;
   std::int32_t kv_heads = 0;
   std::int32_t head_dim = 0;
-  std::int64_t embedding = 0;     // width of the residual
-  std::int64_t feed_forward = 0;  // width between the gate and the way down
+  std::int64_t embedding = 0;  // width of the residual
   // What the rows of tokens are taken from.
   kernels::DType embedding_type = kernels::DType::kF32;
   std::int64_t vocabulary = 0;

@@ -32,7 +32,7 @@ def test_every_kernel_of_a_step_is_measured():
     assert found["threads"] == 1
     assert set(found["roofs"]["multiply_adds_per_second"]) == {"Q4_1", "Q8_0", "F32"}
     names = {(k["group"], k["name"]) for k in found["kernels"]}
-    for words in ("attn_q", "attn_k", "ffn_gate", "ffn_down", "vocabulary", "all of a"):
+    for words in ("attn_q", "attn_output", "ffn_gate", "ffn_down", "vocabulary", "all of a"):
         rows = [k["rows"] for k in found["kernels"] if k["group"] == "product" and words in k["name"]]
         assert sorted(rows) == [1, 4, 16, 256], words
     assert {name for group, name in names if group == "rows"} >= {"embed", "rms norm", "rope and page write"}

@@ -22,10 +22,10 @@ Roofs SomeRoofs() {
 
 TEST(LeastTime, IsThatOfTheRoofWhichTakesLongest) {
   const Roofs roofs = SomeRoofs();
-  Least least = LeastTime({.memory_bytes = 10e6, .products = 8e6, .type = DType::kQ4_1}, roofs);
+  Least least = LeastTime({.memory_bytes = 10e6, .products = {{DType::kQ4_1, 8e6}}}, roofs);
   EXPECT_EQ(least.bound, Bound::kMemory);
   EXPECT_DOUBLE_EQ(least.seconds, 1e-3);
-  least = LeastTime({.memory_bytes = 10e6, .products = 160e6, .type = DType::kQ4_1}, roofs);
+  least = LeastTime({.memory_bytes = 10e6, .products = {{DType::kQ4_1, 160e6}}}, roofs);
   EXPECT_EQ(least.bound, Bound::kProducts);
   EXPECT_DOUBLE_EQ(least.seconds, 2e-3);
   least = LeastTime({.memory_bytes = 1e6, .cache_bytes = 300e6}, roofs);
@@ -34,8 +34,10 @@ TEST(LeastTime, IsThatOfTheRoofWhichTakesLongest) {
 }
 
 TEST(LeastTime, HoldsProductsAgainstTheRoofOfTheirType) {
-  EXPECT_DOUBLE_EQ(LeastTime({.products = 80e6, .type = DType::kQ4_1}, SomeRoofs()).seconds, 1e-3);
-  EXPECT_DOUBLE_EQ(LeastTime({.products = 80e6, .type = DType::kF32}, SomeRoofs()).seconds, 4e-3);
+  const KernelWork both = {.products = {{DType::kQ4_1, 80e6}, {DType::kF32, 80e6}}};
+  EXPECT_DOUBLE_EQ(LeastTime(both, SomeRoofs()).seconds, 5e-3);
+  EXPECT_DOUBLE_EQ(LeastTime({.products = {{DType::kQ4_1, 80e6}}}, SomeRoofs()).seconds, 1e-3);
+  EXPECT_DOUBLE_EQ(LeastTime({.products = {{DType::kF32, 80e6}}}, SomeRoofs()).seconds, 4e-3);
 }
 
 KernelReport Report() {
@@ -49,9 +51,9 @@ KernelReport Report() {
     report.kernels.push_back({group, name, rows, work, seconds, LeastTime(work, report.roofs)});
   };
   add(KernelGroup::kProducts, "ffn_down  Q4_1 576 x 1536", 1,
-      {.memory_bytes = 500e3, .products = 1e6, .type = DType::kQ4_1}, 62.5e-6);
+      {.memory_bytes = 500e3, .products = {{DType::kQ4_1, 1e6}}}, 62.5e-6);
   add(KernelGroup::kProducts, "ffn_down  Q4_1 576 x 1536", 256,
-      {.memory_bytes = 500e3, .products = 256e6, .type = DType::kQ4_1}, 4e-3);
+      {.memory_bytes = 500e3, .products = {{DType::kQ4_1, 256e6}}}, 4e-3);
   add(KernelGroup::kRows, "gate", 256, {.cache_bytes = 3e6}, 60e-6);
   return report;
 }
@@ -109,16 +111,19 @@ TEST(ModelShape, WithoutAFileIsThatOfTheDefaultModel) {
   EXPECT_EQ(read->kv_heads, expected.kv_heads);
   EXPECT_EQ(read->head_dim, expected.head_dim);
   EXPECT_EQ(read->embedding, expected.embedding);
-  EXPECT_EQ(read->feed_forward, expected.feed_forward);
   EXPECT_EQ(read->embedding_type, expected.embedding_type);
   EXPECT_EQ(read->vocabulary, expected.vocabulary);
   const auto products = [](const ModelShape& shape) {
     std::vector<std::string> lines;
     for (const ProductShape& product : shape.products) {
-      lines.push_back(std::to_string(product.outputs) + " x " + std::to_string(product.cols) +
-                      ", times " + std::to_string(product.times) + ", type " +
-                      std::to_string(static_cast<int>(product.type)) +
-                      (product.vocabulary ? ", vocabulary" : ""));
+      std::string line = product.names + (product.kind == ProductKind::kGated ? ", gated" : "") +
+                         (product.vocabulary ? ", vocabulary" : "") + ", times " +
+                         std::to_string(product.times) + ", of " + std::to_string(product.cols);
+      for (const MatrixShape& matrix : product.matrices) {
+        line += ", " + std::string(kernels::ShapeOf(matrix.type).name) + " " +
+                std::to_string(matrix.outputs);
+      }
+      lines.push_back(line);
     }
     return lines;
   };
