@@ -41,6 +41,14 @@ constexpr std::int64_t kGroupBytes = 384 << 10;
 template <int kRows>
 using Sums = __m512[kRows];
 
+// The whole sum of one row of input is added at once, so that adding does not change its bits.
+[[maybe_unused]] [[gnu::always_inline]] inline void Write(const MatMulWork& work, std::int64_t tile,
+                                                          std::int32_t row, __m512 sum) {
+  float* out = work.out + row * work.out_stride + tile * kTileRows;
+  if (work.store == Store::kAdd) sum = _mm512_add_ps(_mm512_loadu_ps(out), sum);
+  _mm512_storeu_ps(out, sum);
+}
+
 template <class Format, int kRows>
 [[gnu::noinline]] void OneRegisterTile(const MatMulWork& work, std::int64_t tile,
                                        std::int32_t row) {
@@ -49,14 +57,8 @@ template <class Format, int kRows>
   for (int r = 0; r < kRows; ++r) sums[r] = _mm512_setzero_ps();
   const std::byte* weights = work.tiles + tile * work.depth * Format::kTileBytes;
   Format::template Dot<kRows>(work, weights, row, sums);
-  float* out = work.out + row * work.out_stride + tile * kTileRows;
 #pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r, out += work.out_stride) {
-    // The whole sum is added at once, so that adding does not change its bits.
-    const __m512 sum =
-        work.store == Store::kAdd ? _mm512_add_ps(_mm512_loadu_ps(out), sums[r]) : sums[r];
-    _mm512_storeu_ps(out, sum);
-  }
+  for (int r = 0; r < kRows; ++r) Write(work, tile, row + r, sums[r]);
 }
 
 // `rows` input rows from `row`, fewer than kMaxRows.

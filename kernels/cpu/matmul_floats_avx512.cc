@@ -45,18 +45,58 @@ struct Floats {
   }
 };
 
+// A sum waits four cycles for the one before, so that one row keeps only four sums busy: up to
+// three rows take four tiles at once, which changes no sum.
+constexpr int kFewRows = 3;
+constexpr int kTilesAtOnce = 4;
+
+template <class Type, int kRows>
+[[gnu::noinline]] void FourTiles(const MatMulWork& work, std::int64_t tile) {
+  const std::int64_t tile_bytes = work.depth * Floats<Type>::kTileBytes;
+  const std::byte* weights = work.tiles + tile * tile_bytes;
+  Sums<kRows> sums[kTilesAtOnce];
+#pragma GCC unroll 4
+  for (int t = 0; t < kTilesAtOnce; ++t)
+#pragma GCC unroll 3
+    for (int r = 0; r < kRows; ++r) sums[t][r] = _mm512_setzero_ps();
+  const float* x = work.floats;
+  for (std::int64_t k = 0; k < work.depth; ++k, ++x, weights += Floats<Type>::kTileBytes) {
+#pragma GCC unroll 4
+    for (int t = 0; t < kTilesAtOnce; ++t) {
+      const __m512 w = Type::Sixteen(weights + t * tile_bytes);
+#pragma GCC unroll 3
+      for (int r = 0; r < kRows; ++r)
+        sums[t][r] = _mm512_fmadd_ps(w, _mm512_set1_ps(x[r * work.float_stride]), sums[t][r]);
+    }
+  }
+#pragma GCC unroll 4
+  for (int t = 0; t < kTilesAtOnce; ++t)
+#pragma GCC unroll 3
+    for (int r = 0; r < kRows; ++r) Write(work, tile + t, r, sums[t][r]);
+}
+
+template <class Type>
+void FloatProduct(const MatMulWork& work, std::int64_t first, std::int64_t last) {
+  static constexpr void (*kFourTiles[])(const MatMulWork&, std::int64_t) = {
+      FourTiles<Type, 1>, FourTiles<Type, 2>, FourTiles<Type, kFewRows>};
+  if (1 <= work.rows && work.rows <= kFewRows)
+    for (; first + kTilesAtOnce <= last; first += kTilesAtOnce)
+      kFourTiles[work.rows - 1](work, first);
+  Product<Floats<Type>>(work, first, last);
+}
+
 }  // namespace
 
 void MatMulF32(const MatMulWork& work, std::int64_t first, std::int64_t last) {
-  Product<Floats<F32>>(work, first, last);
+  FloatProduct<F32>(work, first, last);
 }
 
 void MatMulF16(const MatMulWork& work, std::int64_t first, std::int64_t last) {
-  Product<Floats<F16>>(work, first, last);
+  FloatProduct<F16>(work, first, last);
 }
 
 void MatMulBF16(const MatMulWork& work, std::int64_t first, std::int64_t last) {
-  Product<Floats<BF16>>(work, first, last);
+  FloatProduct<BF16>(work, first, last);
 }
 
 }  // namespace banyan::kernels::avx512
