@@ -98,7 +98,7 @@ def main():
         table = markdown(args, out["machine"], out["speed"])
         note("\n" + table)
         if args.into:
-            write_into(args.into, table)
+            write_into(args.into, "--work speed", table)
     if "replay" in works:
         note("replay")
         out["replay"] = replays(args)

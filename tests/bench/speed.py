@@ -258,23 +258,22 @@ def markdown(args, before, results):
         lines[-1] += (f" {r['at_least'] or ''} | {share(r.get('of_bandwidth'))} | "
                       f"{share(r['of_bandwidth_at_least'])} |")
     lines += ["",
-              "| after the first of these rows | from start to ready: Banyan | llama.cpp | resident: Banyan | llama.cpp |",
+              "| the server after its first row | ready after, s: Banyan | llama.cpp | MiB resident: Banyan | llama.cpp |",
               "|---|---|---|---|---|"]
     first = {}
     for r in results:
         first.setdefault(r["title"].split(",")[0], r)
     for model, r in first.items():
-        cells = [f"{r[key][side]} {unit}" if side in r[key] else "" for key, unit in
-                 (("start_s", "s"), ("resident_mib", "MiB")) for side in ("banyan", "peer")]
+        cells = [str(r[key].get(side, "")) for key in ("start_s", "resident_mib") for side in ("banyan", "peer")]
         lines.append(f"| {model} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
-def write_into(path, table):
-    """Replaces what is between the two marks in the file."""
-    begin, end = "<!-- ./dev bench --work speed -->\n", "<!-- end -->\n"
-    text = pathlib.Path(path).read_text()
-    if begin not in text or end not in text:
+def write_into(path, verb, table):
+    """Replaces what is between two marks in the file."""
+    begin, end = f"<!-- ./dev bench {verb} -->\n", "<!-- end -->\n"
+    head, found, rest = pathlib.Path(path).read_text().partition(begin)
+    _, ended, tail = rest.partition(end)
+    if not found or not ended:
         raise SystemExit(f"{path} lacks the lines {begin.strip()} and {end.strip()}")
-    head, rest = text.split(begin, 1)
-    pathlib.Path(path).write_text(head + begin + table + end + rest.split(end, 1)[1])
+    pathlib.Path(path).write_text(head + begin + table + end + tail)
