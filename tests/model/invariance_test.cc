@@ -155,6 +155,66 @@ Trace From(Trace whole, std::size_t from, std::size_t vocabulary) {
   return whole;
 }
 
+// Requests that hang below one prompt of 64 tokens, two of them in one conversation of 128: their
+// first chunks of keys are the same pages. Steps that prefill and decode them together leave what
+// each leaves alone.
+void RunUnderOnePrefix(Bench& bench) {
+  constexpr std::size_t kPromptTokens = 64;
+  constexpr std::size_t kConversation = 128;
+  struct Request {
+    std::size_t cached;  // tokens on shared pages
+    std::int32_t own;
+    std::vector<PageId> pages;
+    std::vector<TokenId> tokens{};
+    Trace alone{};
+    Trace together{};
+  };
+  std::vector<Request> requests = {{kConversation, 10, {0, 1, 2, 3, 4, 5, 6, 7, 8}},
+                                   {kConversation, 3, {0, 1, 2, 3, 4, 5, 6, 7, 9}},
+                                   {kPromptTokens, 20, {0, 1, 2, 3, 10, 11}},
+                                   {kPromptTokens, 1, {0, 1, 2, 3, 12}}};
+  const std::vector<TokenId> conversation = bench.Prompt(20, kConversation);
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    Request& request = requests[i];
+    const std::vector<TokenId> own = bench.Prompt(21 + i, request.own);
+    const auto cached = static_cast<std::ptrdiff_t>(request.cached);
+    request.tokens.assign(conversation.begin(), conversation.begin() + cached);
+    request.tokens.insert(request.tokens.end(), own.begin(), own.end());
+    bench.PoisonPages();
+    request.alone = From(bench.Run(request.tokens, request.pages, request.tokens.size()),
+                         request.cached, bench.vocabulary());
+  }
+
+  bench.PoisonPages();
+  bench.Run(conversation, requests[0].pages, conversation.size());
+  for (const bool last : {false, true}) {  // all but each one's last token, then that of all
+    Batch batch;
+    std::vector<Request*> in_step;
+    for (Request& request : requests) {
+      const std::span<const TokenId> tokens = request.tokens;
+      const std::size_t end = tokens.size() - 1;
+      if (!last && end == request.cached) continue;
+      batch.sequences.push_back(
+          last ? Bench::Ask(tokens.subspan(end), end, request.pages)
+               : Bench::Ask(tokens.subspan(request.cached, end - request.cached), request.cached,
+                            request.pages));
+      in_step.push_back(&request);
+    }
+    const StepResult result = bench.Forward(batch);
+    for (std::size_t i = 0; i < in_step.size(); ++i) {
+      Trace& trace = in_step[i]->together;
+      const std::vector<float>& logits = result.sequences[i].logits;
+      trace.logits.insert(trace.logits.end(), logits.begin(), logits.end());
+      trace.next = result.sequences[i].token;
+    }
+  }
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    requests[i].together.pages = bench.ReadPages(requests[i].pages);
+    ExpectSame(requests[i].together, requests[i].alone,
+               "under one prefix, request " + std::to_string(i));
+  }
+}
+
 // Everything that may happen to a prompt, on one model; returns its trace.
 Trace RunEveryWay(Bench& bench) {
   const std::vector<TokenId> tokens = bench.Prompt(7);
@@ -183,6 +243,8 @@ Trace RunEveryWay(Bench& bench) {
   const std::vector<PageId> reversed(pages.rbegin(), pages.rend());
   bench.Run(bench.Prompt(8), pages, tokens.size());
   ExpectSame(bench.Run(tokens, reversed, tokens.size()), alone, "after eviction and refill");
+
+  RunUnderOnePrefix(bench);
   return alone;
 }
 
