@@ -57,10 +57,13 @@ template <int kQueries, int kWidth, class L, class R>
   }
 }
 
+// To the second level of the caches: in the first, requests wait for each other.
+[[gnu::always_inline]] inline void Fetch(const std::uint16_t* at) { _mm_prefetch(at, _MM_HINT_T1); }
+
 // weights[q][16 t ..] = scale * (query q . key) for the keys of the kTiles tiles from t on.
 template <int kQueries, int kTiles>
 [[gnu::always_inline]] inline void ScoreTiles(const AttendWork& work, int t,
-                                              const float* const* queries,
+                                              const float* const* queries, const ChunkHalves* next,
                                               float (*weights)[kChunkKeys]) {
   __m256 sums[kQueries][kTiles * kTileVectors];
 #pragma GCC unroll 6
@@ -71,6 +74,8 @@ template <int kQueries, int kTiles>
     const auto key = [&](int i) {
       return Load(work.chunk->keys[t + i / kTileVectors] + d * kTileKeys + i % kTileVectors * 8);
     };
+    if (next != nullptr)
+      for (int i = 0; i < kTiles; ++i) Fetch(next->keys[t + i] + d * kTileKeys);
     const auto query = [&](int q) { return _mm256_broadcast_ss(queries[q] + d); };
     MultiplyAdd<kQueries, kTiles * kTileVectors>(query, key, sums);
   }
@@ -83,13 +88,15 @@ template <int kQueries, int kTiles>
 }
 
 template <int kQueries>
-void Scores(const AttendWork& work, const float* const* queries, float (*weights)[kChunkKeys]) {
+void Scores(const AttendWork& work, const float* const* queries, const ChunkHalves* next,
+            float (*weights)[kChunkKeys]) {
   constexpr int kTiles = kVectors<kQueries> / kTileVectors;
   int t = work.first / kTileKeys;
   const int end = (work.last + kTileKeys - 1) / kTileKeys;
-  for (; t + kTiles <= end; t += kTiles) ScoreTiles<kQueries, kTiles>(work, t, queries, weights);
+  for (; t + kTiles <= end; t += kTiles)
+    ScoreTiles<kQueries, kTiles>(work, t, queries, next, weights);
   if constexpr (kTiles > 1)
-    for (; t < end; ++t) ScoreTiles<kQueries, 1>(work, t, queries, weights);
+    for (; t < end; ++t) ScoreTiles<kQueries, 1>(work, t, queries, next, weights);
 }
 
 // Scores to weights exp(score - greatest), in place; the greatest and the sum to `partial`. Lanes
@@ -125,7 +132,7 @@ void Softmax(int first, int last, float* weights, float* partial) {
 template <int kQueries, int kWidth>
 [[gnu::always_inline]] inline void WeightedSum(const AttendWork& work, int d,
                                                const float (*weights)[kChunkKeys],
-                                               float* const* partials) {
+                                               const ChunkHalves* next, float* const* partials) {
   __m256 sums[kQueries][kWidth];
 #pragma GCC unroll 6
   for (int q = 0; q < kQueries; ++q)
@@ -133,6 +140,8 @@ template <int kQueries, int kWidth>
     for (int i = 0; i < kWidth; ++i) sums[q][i] = _mm256_setzero_ps();
   for (int j = work.first; j < work.last; ++j) {
     const std::uint16_t* value = work.chunk->values[j] + d;
+    if (next != nullptr)
+      for (int i = 0; i < kWidth; i += 4) Fetch(next->values[j] + d + 8 * i);
     MultiplyAdd<kQueries, kWidth>([&](int q) { return _mm256_broadcast_ss(weights[q] + j); },
                                   [&](int i) { return Load(value + 8 * i); }, sums);
   }
@@ -144,27 +153,29 @@ template <int kQueries, int kWidth>
 }
 
 template <int kQueries>
-void AttendTile(const AttendWork& work, const float* const* queries, float* const* partials) {
+void AttendTile(const AttendWork& work, const float* const* queries, const ChunkHalves* next,
+                float* const* partials) {
   constexpr int kWidth = kVectors<kQueries>;
   alignas(32) float weights[kQueries][kChunkKeys];
-  Scores<kQueries>(work, queries, weights);
+  Scores<kQueries>(work, queries, next, weights);
   for (int q = 0; q < kQueries; ++q) Softmax(work.first, work.last, weights[q], partials[q]);
   int d = 0;
   for (; d + 8 * kWidth <= work.head_dim; d += 8 * kWidth)
-    WeightedSum<kQueries, kWidth>(work, d, weights, partials);
-  for (; d < work.head_dim; d += 8) WeightedSum<kQueries, 1>(work, d, weights, partials);
+    WeightedSum<kQueries, kWidth>(work, d, weights, next, partials);
+  for (; d < work.head_dim; d += 8) WeightedSum<kQueries, 1>(work, d, weights, next, partials);
 }
 
 }  // namespace
 
 void Attend(const AttendWork& work) {
-  static constexpr void (*kTiles[])(const AttendWork&, const float* const*, float* const*) = {
-      AttendTile<1>, AttendTile<2>, AttendTile<3>, AttendTile<4>, AttendTile<5>, AttendTile<6>};
-  // As few tiles as will do, of sizes that differ by one at most.
+  static constexpr void (*kTiles[])(const AttendWork&, const float* const*, const ChunkHalves*,
+                                    float* const*) = {AttendTile<1>, AttendTile<2>, AttendTile<3>,
+                                                      AttendTile<4>, AttendTile<5>, AttendTile<6>};
+  // As few tiles as will do, of sizes that differ by one at most. The first fetches.
   int tiles = (work.count + kMaxQueries - 1) / kMaxQueries;
   for (int q = 0; q < work.count; --tiles) {
     const int queries = (work.count - q + tiles - 1) / tiles;
-    kTiles[queries - 1](work, work.queries + q, work.partials + q);
+    kTiles[queries - 1](work, work.queries + q, q == 0 ? work.next : nullptr, work.partials + q);
     q += queries;
   }
 }

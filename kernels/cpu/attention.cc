@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <limits>
+#include <memory>
+#include <utility>
 
 #include "kernels/require.h"
 
@@ -17,12 +20,6 @@ void Grow(Buffer& buffer, std::int64_t floats) {
   if (buffer.size() >= bytes) return;
   buffer = Buffer();
   buffer = Buffer::MapOrThrow(bytes);
-}
-
-void PrefetchBytes(const void* at, std::int64_t bytes) {
-  constexpr std::int64_t kLine = 64;
-  for (std::int64_t i = 0; i < bytes; i += kLine)
-    __builtin_prefetch(static_cast<const std::byte*>(at) + i, 0, 2);  // to read, second level
 }
 
 }  // namespace
@@ -57,10 +54,10 @@ void Attention::Run(const Call& call) {
                                                .threads = pool_.threads()});
   Reserve();
   if (kind == AttentionPlan::Kind::kBlocks) {
-    ForItems(plan_.items(), [&](const Item& item, const Scratch& scratch) {
+    ForItems(plan_.items(), [&](const Item& item, const Item* next, const Scratch& scratch) {
       const AttentionPlan::Block& block = plan_.blocks()[item.index];
       ClearStates(block.rows, scratch.states);
-      AttendBlock(call, item, Results::kMerge, scratch);
+      Attend(call, item, next, Results::kMerge, scratch);
       for (std::int32_t i = block.first_piece; i < block.last_piece; ++i) {
         const Piece& piece = plan_.pieces()[i];
         Finish(call, piece, item.kv_head, scratch.states + piece.first_query * partial_size_);
@@ -70,10 +67,10 @@ void Attention::Run(const Call& call) {
   }
   Grow(kept_, plan_.kept_floats());
   kept_floats_ = kept_.as<float>();
-  ForItems(plan_.items(), [&](const Item& item, const Scratch& scratch) {
-    AttendBlock(call, item, Results::kKeep, scratch);
+  ForItems(plan_.items(), [&](const Item& item, const Item* next, const Scratch& scratch) {
+    Attend(call, item, next, Results::kKeep, scratch);
   });
-  ForItems(plan_.merges(), [&](const Item& item, const Scratch& scratch) {
+  ForItems(plan_.merges(), [&](const Item& item, const Item*, const Scratch& scratch) {
     const Piece& piece = plan_.pieces()[item.index];
     ClearStates(piece.rows, scratch.states);
     MergeKept(call, item, scratch.states);
@@ -101,39 +98,69 @@ void Attention::ForItems(std::span<const Item> items, const F& f) {
   for (const Item& item : items) total += item.cost;
   pool_.Run([&](std::int32_t thread) {
     const Scratch scratch = ScratchOf(thread);
+    const Item* waiting = nullptr;
     std::int64_t before = 0;
     for (const Item& item : items) {
-      if (before * pool_.threads() / total == thread) f(item, scratch);
+      if (before * pool_.threads() / total == thread) {
+        if (waiting != nullptr) f(*waiting, &item, scratch);
+        waiting = &item;
+      }
       before += item.cost;
     }
+    if (waiting != nullptr) f(*waiting, nullptr, scratch);
   });
 }
 
-void Attention::AttendBlock(const Call& call, const Item& item, Results results,
-                            const Scratch& scratch) const {
+Attention::Visit Attention::VisitAfter(const Item& item, const Visit& visit) const {
+  const Piece* block = &plan_.pieces()[plan_.blocks()[item.index].first_piece];
+  const auto end = std::to_address(visit.pieces.end());
+  return FindVisit(item, visit.chunk, static_cast<std::int32_t>(end - block));
+}
+
+// From the `piece`th of the block on.
+Attention::Visit Attention::FindVisit(const Item& item, std::int64_t chunk,
+                                      std::int32_t piece) const {
   const AttentionPlan::Block& block = plan_.blocks()[item.index];
-  for (std::int64_t chunk = item.first_chunk; chunk < item.last_chunk; ++chunk) {
-    for (std::int32_t first = block.first_piece; first < block.last_piece;) {
-      std::int32_t last = first + 1;
-      while (last < block.last_piece && plan_.pieces()[last].shared_chunks > chunk) ++last;
-      AttendTogether(call, plan_.pieces().subspan(first, last - first), item.kv_head, chunk,
-                     results, scratch);
-      first = last;
+  const auto pieces =
+      plan_.pieces().subspan(block.first_piece, block.last_piece - block.first_piece);
+  const auto sees = [&](const Piece& p) { return p.first_chunk <= chunk && chunk < p.last_chunk; };
+  for (; chunk < item.last_chunk; ++chunk, piece = 0) {
+    while (piece < std::ssize(pieces)) {
+      std::int32_t last = piece + 1;
+      while (last < std::ssize(pieces) && pieces[last].shared_chunks > chunk) ++last;
+      const auto together = pieces.subspan(piece, last - piece);
+      if (std::ranges::any_of(together, sees)) return {together, item.kv_head, chunk};
+      piece = last;
     }
+  }
+  return {};
+}
+
+// While a visit is computed, what the next one reads comes from memory.
+void Attention::Attend(const Call& call, const Item& item, const Item* next_item, Results results,
+                       const Scratch& scratch) const {
+  const bool tiled = call.pages->key_stride() == kTileKeys;
+  Visit visit = FirstVisit(item);
+  if (visit.empty()) return;
+  ChunkHalves chunks[2];
+  ChunkHalves* halves = &chunks[0];
+  ChunkHalves* next_halves = &chunks[1];
+  *halves = FindChunk(call, visit);
+  while (!visit.empty()) {
+    const Visit after = VisitAfter(item, visit);
+    const Visit next = after.empty() && next_item != nullptr ? FirstVisit(*next_item) : after;
+    if (!next.empty()) *next_halves = FindChunk(call, next);
+    if (!tiled) GatherKeys(call, visit, scratch.keys, *halves);
+    AttendTogether(call, visit, *halves, tiled && !next.empty() ? next_halves : nullptr, results,
+                   scratch);
+    visit = after;
+    std::swap(halves, next_halves);
   }
 }
 
-// The queries of pieces for which the chunk is the same keys: of one piece, or of several that
-// share the pages it lies in.
-void Attention::AttendTogether(const Call& call, std::span<const Piece> pieces,
-                               std::int32_t kv_head, std::int64_t chunk, Results results,
+void Attention::AttendTogether(const Call& call, const Visit& visit, const ChunkHalves& halves,
+                               const ChunkHalves* next, Results results,
                                const Scratch& scratch) const {
-  const auto sees = [&](const Piece& piece) {
-    return piece.first_chunk <= chunk && chunk < piece.last_chunk;
-  };
-  if (std::ranges::none_of(pieces, sees)) return;
-  const ChunkHalves halves = FindChunk(call, pieces[0], kv_head, chunk, scratch);
-  Prefetch(call, pieces[0], kv_head, chunk + 1);
   std::array<const float*, kMaxTogether> queries;
   std::array<float*, kMaxTogether> partials;
   std::array<float*, kMaxTogether> states;
@@ -148,21 +175,23 @@ void Attention::AttendTogether(const Call& call, std::span<const Piece> pieces,
                  .scale = call.span.scale,
                  .queries = queries.data(),
                  .count = count,
-                 .partials = partials.data()});
+                 .partials = partials.data(),
+                 .next = next});
+    next = nullptr;
     if (results == Results::kMerge)
       for (int i = 0; i < count; ++i) ops_.merge(partials[i], head_dim_, states[i]);
     count = 0;
   };
-  for (const Piece& piece : pieces) {
-    if (!sees(piece)) continue;
+  for (const Piece& piece : visit.pieces) {
+    if (visit.chunk < piece.first_chunk || piece.last_chunk <= visit.chunk) continue;
     const float* row = call.q + (piece.run->first_row + piece.first) * call.stride +
-                       std::int64_t{kv_head} * group_ * head_dim_;
-    float* kept = results == Results::kKeep ? KeptAt(piece, kv_head, chunk) : nullptr;
+                       std::int64_t{visit.kv_head} * group_ * head_dim_;
+    float* kept = results == Results::kKeep ? KeptAt(piece, visit.kv_head, visit.chunk) : nullptr;
     float* state = scratch.states + piece.first_query * partial_size_;
     for (std::int32_t i = 0; i < piece.rows; ++i, row += call.stride) {
       // Queries that see the same keys go together: a value that a query does not see must not
       // enter its sums, not even times zero.
-      const Seen seen = KeysSeen(call, piece.position(i), chunk);
+      const Seen seen = KeysSeen(call, piece.position(i), visit.chunk);
       if (seen.empty()) continue;
       if (seen != keys) flush();
       keys = seen;
@@ -178,52 +207,60 @@ void Attention::AttendTogether(const Call& call, std::span<const Piece> pieces,
   flush();
 }
 
-// The keys of a chunk in pages that the piece's run sees keys of.
-ChunkHalves Attention::FindChunk(const Call& call, const Piece& piece, std::int32_t kv_head,
-                                 std::int64_t chunk, const Scratch& scratch) const {
+// How many keys of the chunk lie in pages that the rows of the visit's first run see. Where there
+// are more runs it is all: a chunk that they share lies in shared pages wholly.
+int Attention::KeysIn(const Call& call, const Visit& visit) {
+  const std::int32_t page_size = call.pages->shape().page_size;
+  const RowRun& run = *visit.pieces[0].run;
+  const std::int64_t pages = (run.first_position + run.rows - 1) / page_size + 1;
+  return static_cast<int>(
+      std::min<std::int64_t>(kChunkKeys, pages * page_size - visit.chunk * kChunkKeys));
+}
+
+// Keys that are not in tiles are left to GatherKeys.
+ChunkHalves Attention::FindChunk(const Call& call, const Visit& visit) const {
   const PageStore& pages = *call.pages;
   const std::int32_t page_size = pages.shape().page_size;
-  const std::int64_t first = chunk * kChunkKeys;
-  const std::int64_t pages_seen = (piece.run->first_position + piece.run->rows - 1) / page_size + 1;
-  const auto keys =
-      static_cast<int>(std::min<std::int64_t>(kChunkKeys, pages_seen * page_size - first));
+  const bool tiled = pages.key_stride() == kTileKeys;
+  const int keys = KeysIn(call, visit);
   ChunkHalves out;
+  std::ranges::fill(out.keys, nullptr);
   for (int j = 0; j < keys;) {
-    const std::int32_t page = piece.run->pages[static_cast<std::size_t>((first + j) / page_size)];
-    const auto slot = static_cast<std::int32_t>((first + j) % page_size);
-    const std::uint16_t* key = pages.Key(page, call.layer, kv_head, slot);
-    const std::uint16_t* value = pages.Value(page, call.layer, kv_head, slot);
+    const std::int64_t position = visit.chunk * kChunkKeys + j;
+    const std::int32_t page =
+        visit.pieces[0].run->pages[static_cast<std::size_t>(position / page_size)];
+    const auto slot = static_cast<std::int32_t>(position % page_size);
     const int end = std::min(keys, j + page_size - slot);
-    if (pages.key_stride() == kTileKeys) {
+    if (tiled) {
+      const std::uint16_t* key = pages.Key(page, call.layer, visit.kv_head, slot);
       for (int i = j; i < end; i += kTileKeys, key += kTileKeys * head_dim_)
         out.keys[i / kTileKeys] = key;
-    } else {
-      for (int i = j; i < end; ++i)
-        for (std::int32_t d = 0; d < head_dim_; ++d)
-          scratch.keys[(i / kTileKeys * head_dim_ + d) * kTileKeys + i % kTileKeys] = *key++;
     }
+    const std::uint16_t* value = pages.Value(page, call.layer, visit.kv_head, slot);
     for (; j < end; ++j, value += head_dim_) out.values[j] = value;
   }
-  if (pages.key_stride() != kTileKeys)
-    for (int t = 0; t < kChunkKeys / kTileKeys; ++t)
-      out.keys[t] = scratch.keys + t * head_dim_ * kTileKeys;
+  std::fill(out.keys + (keys + kTileKeys - 1) / kTileKeys, std::end(out.keys), out.keys[0]);
+  std::fill(out.values + keys, std::end(out.values), out.values[0]);
   return out;
 }
 
-void Attention::Prefetch(const Call& call, const Piece& piece, std::int32_t kv_head,
-                         std::int64_t chunk) const {
-  if (chunk >= piece.last_chunk) return;
+// Copies keys that lie slot by slot into tiles.
+void Attention::GatherKeys(const Call& call, const Visit& visit, std::uint16_t* tiles,
+                           ChunkHalves& halves) const {
   const PageStore& pages = *call.pages;
   const std::int32_t page_size = pages.shape().page_size;
-  const std::int64_t last = std::min((chunk + 1) * kChunkKeys, piece.position(piece.rows));
-  for (std::int64_t key = chunk * kChunkKeys; key < last;) {
-    const std::int32_t page = piece.run->pages[static_cast<std::size_t>(key / page_size)];
-    const auto slot = static_cast<std::int32_t>(key % page_size);
-    const std::int64_t slots = std::min<std::int64_t>(page_size - slot, last - key);
-    const std::int64_t bytes = slots * head_dim_ * std::int64_t{sizeof(std::uint16_t)};
-    PrefetchBytes(pages.Key(page, call.layer, kv_head, slot), bytes);
-    PrefetchBytes(pages.Value(page, call.layer, kv_head, slot), bytes);
-    key += slots;
+  const int keys = KeysIn(call, visit);
+  for (int j = 0; j < keys; ++j) {
+    const std::int64_t position = visit.chunk * kChunkKeys + j;
+    const std::uint16_t* key =
+        pages.Key(visit.pieces[0].run->pages[static_cast<std::size_t>(position / page_size)],
+                  call.layer, visit.kv_head, static_cast<std::int32_t>(position % page_size));
+    std::uint16_t* to = tiles + j / kTileKeys * kTileKeys * head_dim_ + j % kTileKeys;
+    for (std::int32_t d = 0; d < head_dim_; ++d) to[d * kTileKeys] = key[d];
+  }
+  for (const std::uint16_t*& tile : halves.keys) {
+    tile = tiles;
+    tiles += kTileKeys * head_dim_;
   }
 }
 

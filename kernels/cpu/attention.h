@@ -51,20 +51,33 @@ class Attention {
 
   static Seen KeysSeen(const Call& call, std::int64_t position, std::int64_t chunk);
 
+  // What is attended in one go: pieces for which a chunk is the same keys, one of which sees some.
+  struct Visit {
+    std::span<const Piece> pieces;  // none: there is nothing more
+    std::int32_t kv_head = 0;
+    std::int64_t chunk = 0;
+    bool empty() const { return pieces.empty(); }
+  };
+
   void Reserve();
   Scratch ScratchOf(std::int32_t thread);
-  // f(item, scratch) for all items, on threads by cost.
+  // f(item, the next item of the same thread or null, scratch) for all items, on threads by cost.
   template <class F>
   void ForItems(std::span<const Item> items, const F& f);
 
-  void AttendBlock(const Call& call, const Item& item, Results results,
-                   const Scratch& scratch) const;
-  void AttendTogether(const Call& call, std::span<const Piece> pieces, std::int32_t kv_head,
-                      std::int64_t chunk, Results results, const Scratch& scratch) const;
-  ChunkHalves FindChunk(const Call& call, const Piece& piece, std::int32_t kv_head,
-                        std::int64_t chunk, const Scratch& scratch) const;
-  void Prefetch(const Call& call, const Piece& piece, std::int32_t kv_head,
-                std::int64_t chunk) const;
+  // An item's visits, chunk after chunk.
+  Visit FirstVisit(const Item& item) const { return FindVisit(item, item.first_chunk, 0); }
+  Visit VisitAfter(const Item& item, const Visit& visit) const;
+  Visit FindVisit(const Item& item, std::int64_t chunk, std::int32_t piece) const;
+
+  void Attend(const Call& call, const Item& item, const Item* next, Results results,
+              const Scratch& scratch) const;
+  void AttendTogether(const Call& call, const Visit& visit, const ChunkHalves& halves,
+                      const ChunkHalves* next, Results results, const Scratch& scratch) const;
+  static int KeysIn(const Call& call, const Visit& visit);
+  ChunkHalves FindChunk(const Call& call, const Visit& visit) const;
+  void GatherKeys(const Call& call, const Visit& visit, std::uint16_t* tiles,
+                  ChunkHalves& halves) const;
   void ClearStates(std::int32_t rows, float* states) const;
   void MergeKept(const Call& call, const Item& item, float* states) const;
   void Finish(const Call& call, const Piece& piece, std::int32_t kv_head,

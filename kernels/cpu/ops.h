@@ -71,6 +71,9 @@ struct AttendWork {
   const float* const* queries;  // [count][head_dim]
   int count;
   float* const* partials;  // [count][kPartialHeader + head_dim]
+  // What the caller reads next, or null: a variant may fetch it from memory meanwhile. Every
+  // address in it is one of keys or values, also for those that there are not.
+  const ChunkHalves* next = nullptr;
 };
 
 struct Ops {
