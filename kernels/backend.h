@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "kernels/tensor.h"
 
@@ -66,6 +67,9 @@ concept Backend = requires(B& b, const B& cb, const HostTensor& host, const type
   // h / (heads / kv_heads). Ainslie et al., "GQA", 2023. Keys outside the span's window are not
   // read into any sum.
   b.Attend(cx, span, runs, n, in);  // (q, span, runs, layer, out)
+
+  // What computes: the name of a set of instructions.
+  { cb.variant() } -> std::convertible_to<std::string_view>;
 
   // Row n of x, copied to the host.
   cb.ReadRow(cx, n, floats);

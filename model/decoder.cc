@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "base/quote.h"
 #include "kernels/cpu/backend.h"
 #include "model/architectures.h"
 #include "model/transformer.h"
@@ -35,6 +37,11 @@ absl::StatusOr<DecoderShape> ReadShape(const Architecture& architecture, const F
 
 }  // namespace
 
+std::vector<std::string> CpuVariants() {
+  const std::vector<std::string_view> names = kernels::CpuBackend::Variants();
+  return {names.begin(), names.end()};
+}
+
 absl::Status CheckDecoder(const Architecture& architecture, const File& file) {
   TensorSet tensors(file);
   const absl::StatusOr<DecoderShape> shape = ReadShape(architecture, file, tensors);
@@ -56,9 +63,10 @@ absl::StatusOr<std::unique_ptr<Model>> LoadDecoder(const Architecture& architect
   const absl::StatusOr<DecoderShape> shape = ReadShape(architecture, file, tensors);
   if (!shape.ok()) return shape.status();
   using kernels::CpuBackend;
-  std::unique_ptr<CpuBackend> backend = CpuBackend::Create(options.threads);
+  std::unique_ptr<CpuBackend> backend = CpuBackend::Create(options.threads, options.cpu_variant);
   if (backend == nullptr) {
-    return absl::FailedPreconditionError("this machine lacks the instructions of the CPU backend");
+    return absl::FailedPreconditionError(
+        absl::StrCat("this machine does not run the instructions ", Quote(options.cpu_variant)));
   }
   return Transformer<CpuBackend, Decoder<CpuBackend>>::Load(
       file, tensors, options, architecture.name, *shape, std::move(backend));

@@ -32,6 +32,7 @@ struct Facts {
   std::int64_t parameters = 0;
   std::int64_t weight_bytes = 0;        // as resident after loading
   std::int64_t kv_bytes_per_token = 0;  // as allocated
+  std::string cpu_variant = {};         // the instructions that compute it; "" for none
 };
 
 // A tensor as a file stores it: rows of dims[0] elements, one after another.
@@ -77,13 +78,17 @@ struct Options {
   std::int64_t kv_memory = 0;   // bytes; as many whole pages as fit are allocated, at least one
   // The most tokens and logit rows of one step; buffers are sized by it.
   std::int32_t max_batch_tokens = 256;
+  std::string cpu_variant = {};  // one of CpuVariants(), or "" for the quickest
 };
+
+// The sets of instructions that this machine runs, the quickest first: "avx2", "portable".
+std::vector<std::string> CpuVariants();
 
 class Model {
  public:
   // kUnimplemented names an architecture, tensor type or setting that is not known;
   // kInvalidArgument a tensor or key that is missing or has the wrong shape; kFailedPrecondition a
-  // machine without the instructions needed; kResourceExhausted weights, buffers,
+  // set of instructions that this machine does not run; kResourceExhausted weights, buffers,
   // threads or a page pool that the machine cannot give.
   static absl::StatusOr<std::unique_ptr<Model>> Load(std::unique_ptr<File> file,
                                                      const Options& options);

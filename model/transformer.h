@@ -118,6 +118,7 @@ class Transformer final : public Model {
     facts_.parameters = packer.parameters();
     facts_.weight_bytes = packer.bytes();
     facts_.kv_bytes_per_token = static_cast<std::int64_t>(page_bytes()) / limits_.page_size;
+    facts_.cpu_variant = backend_->variant();
   }
 
   absl::Status Run(const Batch& batch, StepResult& result) {

@@ -18,6 +18,7 @@ model::Options ModelOptions(const ServeOptions& options) {
   out.page_size = options.page_size;
   out.kv_memory = options.kv_memory;
   out.max_batch_tokens = options.max_batch_tokens;
+  out.cpu_variant = options.cpu_variant;
   return out;
 }
 

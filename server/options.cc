@@ -12,10 +12,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "base/limits.h"
 #include "base/quote.h"
 #include "base/utf8.h"
+#include "model/model.h"
 #include "server/fail.h"
 #include "server/quantity.h"
 
@@ -105,6 +107,17 @@ CLI::Validator OneOf(std::vector<std::string> accepted, std::vector<std::string>
   return CLI::Validator(check, "");
 }
 
+// "auto", or a set of instructions that this machine runs.
+CLI::Validator CpuVariant() {
+  auto check = [](const std::string& text) -> std::string {
+    const std::vector<std::string> names = model::CpuVariants();
+    if (text == "auto" || std::find(names.begin(), names.end(), text) != names.end()) return "";
+    return absl::StrCat("this machine does not run '", text, "' (use auto, ",
+                        absl::StrJoin(names, ", "), ")");
+  };
+  return CLI::Validator(check, "");
+}
+
 std::string EnvironmentName(std::string_view option) {
   std::string name = absl::StrReplaceAll(std::string(option), {{"-", "_"}});
   std::transform(name.begin(), name.end(), name.begin(),
@@ -116,9 +129,10 @@ std::string EnvironmentName(std::string_view option) {
 struct Typed {
   std::string model, chat_template,
       host = "127.0.0.1", port = "8080", kv_memory = "1GiB", page_size = "16", kv_dtype = "f16",
-      backend = "cpu", threads, max_batch_tokens = "256", mixed_prefill_tokens = "64",
-      max_running = "64", max_queue = "256", prefix_caching = "on", max_passes = "16",
-      priority_ageing = "10s", served_model_name, drain_timeout = "30s", log_format = "text";
+      backend = "cpu", threads, cpu_variant = "auto", max_batch_tokens = "256",
+      mixed_prefill_tokens = "64", max_running = "64", max_queue = "256", prefix_caching = "on",
+      max_passes = "16", priority_ageing = "10s", served_model_name, drain_timeout = "30s",
+      log_format = "text";
 };
 
 void Declare(CLI::App& app, Typed& typed) {
@@ -152,6 +166,12 @@ void Declare(CLI::App& app, Typed& typed) {
   option("threads", typed.threads,
          "compute threads, 1..256 (default: the processors this process may use)", "N", "")
       ->check(Integers(1, kMaxThreads));
+  option("cpu-variant", typed.cpu_variant,
+         absl::StrCat("the instructions that compute, with the same results: auto, which is the "
+                      "first that the machine runs of ",
+                      absl::StrJoin(model::CpuVariants(), ", "), ", or one by name"),
+         "NAME", typed.cpu_variant)
+      ->check(CpuVariant());
   option("max-batch-tokens", typed.max_batch_tokens,
          "most tokens computed in one step, 2..65536, over --max-running; a longer prompt is "
          "computed in chunks",
@@ -221,6 +241,7 @@ ServeOptions Convert(const Typed& typed) {
   options.kv_memory = *ParseBytes(typed.kv_memory);
   options.page_size = static_cast<std::int32_t>(*ParseInteger(typed.page_size));
   options.threads = ThreadsOf(typed.threads);
+  if (typed.cpu_variant != "auto") options.cpu_variant = typed.cpu_variant;
   options.io_threads = std::clamp(UsableProcessors() / 4, 2, 8);
   options.max_batch_tokens = static_cast<std::int32_t>(*ParseInteger(typed.max_batch_tokens));
   options.mixed_prefill_tokens =

@@ -24,6 +24,7 @@ struct ServeOptions {
   std::int64_t kv_memory = std::int64_t{1} << 30;  // bytes
   std::int32_t page_size = 16;                     // tokens
   std::int32_t threads = 1;                        // compute threads
+  std::string cpu_variant;                         // empty: the quickest that runs
   std::int32_t io_threads = 2;                     // follows from the machine
   std::int32_t max_batch_tokens = 256;             // > max_running
   std::int32_t mixed_prefill_tokens = 64;

@@ -123,6 +123,7 @@ void LogReady(const ServeOptions& options, const ServedModel& model, std::size_t
        {"page_size", model.cache.page_size},
        {"kv_bytes", static_cast<std::int64_t>(page_bytes) * model.cache.pages},
        {"prefix_caching", model.scheduling.prefix_caching == scheduler::PrefixCaching::kOn},
+       {"cpu_variant", model.facts.cpu_variant},
        {"threads", options.threads},
        {"load_seconds", Seconds(loading)}});
 }

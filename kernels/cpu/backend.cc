@@ -119,6 +119,13 @@ std::unique_ptr<CpuBackend> CpuBackend::Create(std::int32_t threads, std::string
   return std::unique_ptr<CpuBackend>(new CpuBackend(std::make_unique<State>(*found, threads)));
 }
 
+std::vector<std::string_view> CpuBackend::Variants() {
+  std::vector<std::string_view> names;
+  for (const CpuVariant& variant : CpuVariants())
+    if (variant.runs()) names.emplace_back(variant.name);
+  return names;
+}
+
 CpuBackend::CpuBackend(std::unique_ptr<State> state) : state_(std::move(state)) {}
 CpuBackend::~CpuBackend() = default;
 

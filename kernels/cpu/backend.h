@@ -12,6 +12,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "kernels/backend.h"
 #include "kernels/cpu/buffer.h"
@@ -98,6 +99,8 @@ class CpuBackend {
   // this machine runs, or the one of that name (variants.h). Null when it runs none such. Throws
   // std::system_error when the system refuses the threads.
   static std::unique_ptr<CpuBackend> Create(std::int32_t threads, std::string_view variant = "");
+  // The names that this machine runs, the quickest first.
+  static std::vector<std::string_view> Variants();
   ~CpuBackend();
   CpuBackend(const CpuBackend&) = delete;
   CpuBackend& operator=(const CpuBackend&) = delete;

@@ -29,6 +29,7 @@ std::string ModelJson(const std::string& name, std::int64_t created, const Serve
   banyan["kv_bytes_per_token"] = model.facts.kv_bytes_per_token;
   banyan["page_size"] = model.cache.page_size;
   banyan["pages"] = model.cache.pages;
+  if (!model.facts.cpu_variant.empty()) banyan["cpu_variant"] = model.facts.cpu_variant;
   if (model.facts.architecture == "null") {
     banyan["note"] = "a model without weights: its answers are a hash of the prompt";
   }

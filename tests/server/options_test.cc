@@ -10,6 +10,8 @@
 #include <variant>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "model/model.h"
 #include "server/quantity.h"
 
 namespace banyan::server {
@@ -148,6 +150,22 @@ TEST(Options, AStepMustHoldMoreTokensThanRequestsRun) {
   EXPECT_THAT(Refused({"--max-running", "8", "--max-batch-tokens", "8"}),
               AllOf(HasSubstr("--max-batch-tokens"), HasSubstr("--max-running")));
   EXPECT_EQ(Refused({"--max-running", "8", "--max-batch-tokens", "9"}), "accepted");
+}
+
+TEST(Options, TheInstructionsAreThoseThatThisMachineRuns) {
+  EXPECT_EQ(Accepted({}).cpu_variant, "") << "the quickest";
+  EXPECT_EQ(Accepted({"--cpu-variant", "auto"}).cpu_variant, "");
+  for (const std::string& name : model::CpuVariants())
+    EXPECT_EQ(Accepted({"--cpu-variant", name.c_str()}).cpu_variant, name);
+  EXPECT_EQ(Accepted({"--cpu-variant", "portable"}).cpu_variant, "portable") << "runs anywhere";
+  setenv("BANYAN_CPU_VARIANT", "portable", 1);
+  EXPECT_EQ(Accepted({}).cpu_variant, "portable");
+  unsetenv("BANYAN_CPU_VARIANT");
+  for (const char* value : {"", "abacus", "PORTABLE", "portable "}) {
+    EXPECT_THAT(Refused({"--cpu-variant", value}),
+                AllOf(HasSubstr("--cpu-variant"), HasSubstr(absl::StrCat("'", value, "'")),
+                      HasSubstr("auto"), HasSubstr("portable")));
+  }
 }
 
 TEST(Options, PrefixCachingIsOnOrOff) {
@@ -301,6 +319,7 @@ TEST(Options, HelpNamesEveryOptionWithItsDefaultAndVariable) {
                              "--page-size",
                              "--kv-dtype",
                              "--backend",
+                             "--cpu-variant",
                              "--threads",
                              "--max-batch-tokens",
                              "--max-running",
