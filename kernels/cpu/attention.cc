@@ -54,27 +54,23 @@ void Attention::Run(const Call& call) {
                                                .threads = pool_.threads()});
   Reserve();
   if (kind == AttentionPlan::Kind::kBlocks) {
-    ForItems(plan_.items(), [&](const Item& item, const Item* next, const Scratch& scratch) {
-      const AttentionPlan::Block& block = plan_.blocks()[item.index];
-      ClearStates(block.rows, scratch.states);
-      Attend(call, item, next, Results::kMerge, scratch);
-      for (std::int32_t i = block.first_piece; i < block.last_piece; ++i) {
-        const Piece& piece = plan_.pieces()[i];
-        Finish(call, piece, item.kv_head, scratch.states + piece.first_query * partial_size_);
-      }
+    SplitItems(plan_.items(), [&](std::span<const Item> items, const Scratch& scratch) {
+      Attend(call, items, Results::kMerge, scratch);
     });
     return;
   }
   Grow(kept_, plan_.kept_floats());
   kept_floats_ = kept_.as<float>();
-  ForItems(plan_.items(), [&](const Item& item, const Item* next, const Scratch& scratch) {
-    Attend(call, item, next, Results::kKeep, scratch);
+  SplitItems(plan_.items(), [&](std::span<const Item> items, const Scratch& scratch) {
+    Attend(call, items, Results::kKeep, scratch);
   });
-  ForItems(plan_.merges(), [&](const Item& item, const Item*, const Scratch& scratch) {
-    const Piece& piece = plan_.pieces()[item.index];
-    ClearStates(piece.rows, scratch.states);
-    MergeKept(call, item, scratch.states);
-    Finish(call, piece, item.kv_head, scratch.states);
+  SplitItems(plan_.merges(), [&](std::span<const Item> items, const Scratch& scratch) {
+    for (const Item& item : items) {
+      const Piece& piece = plan_.pieces()[item.index];
+      ClearStates(piece.rows, scratch.states);
+      MergeKept(call, item, scratch.states);
+      Finish(call, piece, item.kv_head, scratch.states);
+    }
   });
 }
 
@@ -93,21 +89,20 @@ Attention::Scratch Attention::ScratchOf(std::int32_t thread) {
 }
 
 template <class F>
-void Attention::ForItems(std::span<const Item> items, const F& f) {
+void Attention::SplitItems(std::span<const Item> items, const F& f) {
   std::int64_t total = 0;
   for (const Item& item : items) total += item.cost;
   pool_.Run([&](std::int32_t thread) {
-    const Scratch scratch = ScratchOf(thread);
-    const Item* waiting = nullptr;
     std::int64_t before = 0;
+    std::size_t begin = 0;
+    std::size_t end = 0;
     for (const Item& item : items) {
-      if (before * pool_.threads() / total == thread) {
-        if (waiting != nullptr) f(*waiting, &item, scratch);
-        waiting = &item;
-      }
+      const std::int64_t whose = before * pool_.threads() / total;
+      if (whose < thread) ++begin;
+      if (whose <= thread) ++end;
       before += item.cost;
     }
-    if (waiting != nullptr) f(*waiting, nullptr, scratch);
+    if (begin < end) f(items.subspan(begin, end - begin), ScratchOf(thread));
   });
 }
 
@@ -136,25 +131,44 @@ Attention::Visit Attention::FindVisit(const Item& item, std::int64_t chunk,
   return {};
 }
 
-// While a visit is computed, what the next one reads comes from memory.
-void Attention::Attend(const Call& call, const Item& item, const Item* next_item, Results results,
+// While a visit is computed, what the next one reads comes from memory. Every item has a visit.
+void Attention::Attend(const Call& call, std::span<const Item> items, Results results,
                        const Scratch& scratch) const {
   const bool tiled = call.pages->key_stride() == kTileKeys;
-  Visit visit = FirstVisit(item);
-  if (visit.empty()) return;
   ChunkHalves chunks[2];
   ChunkHalves* halves = &chunks[0];
   ChunkHalves* next_halves = &chunks[1];
+  Visit visit = FirstVisit(items[0]);
   *halves = FindChunk(call, visit);
-  while (!visit.empty()) {
-    const Visit after = VisitAfter(item, visit);
-    const Visit next = after.empty() && next_item != nullptr ? FirstVisit(*next_item) : after;
+  Begin(items[0], results, scratch);
+  for (std::size_t i = 0; i < items.size();) {
+    Visit next = VisitAfter(items[i], visit);
+    const bool last = next.empty();
+    if (last && i + 1 < items.size()) next = FirstVisit(items[i + 1]);
     if (!next.empty()) *next_halves = FindChunk(call, next);
     if (!tiled) GatherKeys(call, visit, scratch.keys, *halves);
     AttendTogether(call, visit, *halves, tiled && !next.empty() ? next_halves : nullptr, results,
                    scratch);
-    visit = after;
+    if (last) {
+      End(call, items[i], results, scratch);
+      if (++i < items.size()) Begin(items[i], results, scratch);
+    }
+    visit = next;
     std::swap(halves, next_halves);
+  }
+}
+
+void Attention::Begin(const Item& item, Results results, const Scratch& scratch) const {
+  if (results == Results::kMerge) ClearStates(plan_.blocks()[item.index].rows, scratch.states);
+}
+
+void Attention::End(const Call& call, const Item& item, Results results,
+                    const Scratch& scratch) const {
+  if (results == Results::kKeep) return;
+  const AttentionPlan::Block& block = plan_.blocks()[item.index];
+  for (std::int32_t i = block.first_piece; i < block.last_piece; ++i) {
+    const Piece& piece = plan_.pieces()[i];
+    Finish(call, piece, item.kv_head, scratch.states + piece.first_query * partial_size_);
   }
 }
 

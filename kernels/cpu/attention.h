@@ -61,17 +61,19 @@ class Attention {
 
   void Reserve();
   Scratch ScratchOf(std::int32_t thread);
-  // f(item, the next item of the same thread or null, scratch) for all items, on threads by cost.
+  // f(its items, scratch) on every thread that has some, split by cost.
   template <class F>
-  void ForItems(std::span<const Item> items, const F& f);
+  void SplitItems(std::span<const Item> items, const F& f);
 
   // An item's visits, chunk after chunk.
   Visit FirstVisit(const Item& item) const { return FindVisit(item, item.first_chunk, 0); }
   Visit VisitAfter(const Item& item, const Visit& visit) const;
   Visit FindVisit(const Item& item, std::int64_t chunk, std::int32_t piece) const;
 
-  void Attend(const Call& call, const Item& item, const Item* next, Results results,
+  void Attend(const Call& call, std::span<const Item> items, Results results,
               const Scratch& scratch) const;
+  void Begin(const Item& item, Results results, const Scratch& scratch) const;
+  void End(const Call& call, const Item& item, Results results, const Scratch& scratch) const;
   void AttendTogether(const Call& call, const Visit& visit, const ChunkHalves& halves,
                       const ChunkHalves* next, Results results, const Scratch& scratch) const;
   static int KeysIn(const Call& call, const Visit& visit);
