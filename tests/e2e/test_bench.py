@@ -1,5 +1,9 @@
-"""`banyan bench kernels`, in as little time as it takes: what is in the report, never how quick it was."""
+"""`banyan bench kernels` and the table of `./dev bench`, in as little time as they take: what is in them, never how
+quick it was."""
 import json
+import pathlib
+import subprocess
+import sys
 
 import pytest
 
@@ -71,3 +75,18 @@ def test_what_cannot_be_measured_is_one_clear_line(arguments, words):
     code, out, err = banyan.run("bench", "kernels", *arguments)
     assert (code, out) == (1, "")
     assert err.count("\n") == 1 and words in err
+
+
+def test_the_speed_table_goes_where_it_is_told(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- ./dev bench --work speed -->\nold\n<!-- end -->\nafter\n")
+    run = pathlib.Path(__file__).resolve().parents[1] / "bench/run.py"
+    done = subprocess.run([sys.executable, run, "--banyan", banyan.BINARY, "--model", banyan.MODEL, "--work", "speed",
+                           "--rows", "smollm2-(prefill-512|decode-64)", "--rounds", "1", "--into", page],
+                          env=banyan.environment(), capture_output=True, text=True, timeout=4 * banyan.PATIENCE)
+    assert done.returncode == 0, done.stderr
+    prefill, decode = json.loads(done.stdout)["speed"]
+    assert prefill["banyan"] > 0 and decode["banyan"] > 0 and decode["of_bandwidth"] > 0
+    head, table, tail = page.read_text().partition("| SmolLM2, decode 64 |")
+    assert head.startswith("before\n<!--") and "| SmolLM2, prefill 512 |" in head and "old" not in head
+    assert table and tail.endswith("<!-- end -->\nafter\n")
