@@ -392,6 +392,7 @@ Command ParseBench(std::span<const char* const> arguments) {
       "kernels", "how near the CPU kernels come to what this machine can read and multiply");
   BenchKernelsOptions options;
   std::string threads;
+  std::string variant = "auto";
   std::string time = "5s";
   bool json = false;
   bool roofs = false;
@@ -403,8 +404,10 @@ Command ParseBench(std::span<const char* const> arguments) {
                    "compute threads, 1..256 (default: the processors this process may use)")
       ->type_name("N")
       ->check(Integers(1, kMaxThreads));
-  kernels->add_option("--cpu-variant", options.variant, "of instructions (default: the quickest)")
-      ->type_name("NAME");
+  kernels->add_option("--cpu-variant", variant, "as that of banyan serve")
+      ->type_name("NAME")
+      ->default_str(variant)
+      ->check(CpuVariant());
   kernels->add_option("--time", time, "about how long to measure, 10ms..10m (ms, s, m, h)")
       ->type_name("TIME")
       ->default_str(time)
@@ -420,6 +423,7 @@ Command ParseBench(std::span<const char* const> arguments) {
     return Refused(absl::StrCat(error.what(), " (see banyan bench --help)"));
   }
   options.threads = ThreadsOf(threads);
+  if (variant != "auto") options.variant = variant;
   options.time = *ParseDuration(time);
   options.scope = roofs ? BenchScope::kRoofs : BenchScope::kAll;
   options.format = json ? ReportFormat::kJson : ReportFormat::kText;
