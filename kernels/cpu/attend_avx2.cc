@@ -99,33 +99,45 @@ void Scores(const AttendWork& work, const float* const* queries, const ChunkHalv
     for (; t < end; ++t) ScoreTiles<kQueries, 1>(work, t, queries, next, weights);
 }
 
-// Scores to weights exp(score - greatest), in place; the greatest and the sum to `partial`. Lanes
-// of keys that are not seen take the score -infinity and so the weight 0.
-void Softmax(int first, int last, float* weights, float* partial) {
+// Scores to weights exp(score - greatest), in place; the greatest and the sum to each partial.
+// Lanes of keys that are not seen take the score -infinity and so the weight 0. The queries of a
+// tile go side by side, so that none waits for its own sums alone.
+template <int kQueries>
+void Softmax(int first, int last, float (*weights)[kChunkKeys], float* const* partials) {
   const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
   const __m256 nothing = _mm256_set1_ps(-__builtin_inff());
   const int begin = first / 8 * 8;
-  __m256 greatest = nothing;
+  __m256 most[kQueries];
+  __m256 sums[kQueries];
+#pragma GCC unroll 6
+  for (int q = 0; q < kQueries; ++q) most[q] = nothing;
   for (int j = begin; j < last; j += 8) {
-    __m256 scores = _mm256_load_ps(weights + j);
-    if (j < first || j + 8 > last) {
-      const __m256i before = _mm256_cmpgt_epi32(_mm256_set1_epi32(first - j), lanes);
-      const __m256i seen = _mm256_cmpgt_epi32(_mm256_set1_epi32(last - j), lanes);
-      scores =
-          _mm256_blendv_ps(nothing, scores, _mm256_castsi256_ps(_mm256_andnot_si256(before, seen)));
-      _mm256_store_ps(weights + j, scores);
+    const __m256i before = _mm256_cmpgt_epi32(_mm256_set1_epi32(first - j), lanes);
+    const __m256i seen = _mm256_cmpgt_epi32(_mm256_set1_epi32(last - j), lanes);
+    const __m256 mask = _mm256_castsi256_ps(_mm256_andnot_si256(before, seen));
+#pragma GCC unroll 6
+    for (int q = 0; q < kQueries; ++q) {
+      const __m256 scores = _mm256_blendv_ps(nothing, _mm256_load_ps(weights[q] + j), mask);
+      _mm256_store_ps(weights[q] + j, scores);
+      most[q] = _mm256_max_ps(most[q], scores);
     }
-    greatest = _mm256_max_ps(greatest, scores);
   }
-  partial[0] = HorizontalMax(greatest);
-  const __m256 most = _mm256_set1_ps(partial[0]);
-  __m256 sum = _mm256_setzero_ps();
+#pragma GCC unroll 6
+  for (int q = 0; q < kQueries; ++q) {
+    partials[q][0] = HorizontalMax(most[q]);
+    most[q] = _mm256_set1_ps(partials[q][0]);
+    sums[q] = _mm256_setzero_ps();
+  }
   for (int j = begin; j < last; j += 8) {
-    const __m256 weight = Exp(_mm256_sub_ps(_mm256_load_ps(weights + j), most));
-    _mm256_store_ps(weights + j, weight);
-    sum = _mm256_add_ps(sum, weight);
+#pragma GCC unroll 6
+    for (int q = 0; q < kQueries; ++q) {
+      const __m256 weight = Exp(_mm256_sub_ps(_mm256_load_ps(weights[q] + j), most[q]));
+      _mm256_store_ps(weights[q] + j, weight);
+      sums[q] = _mm256_add_ps(sums[q], weight);
+    }
   }
-  partial[1] = HorizontalSum(sum);
+#pragma GCC unroll 6
+  for (int q = 0; q < kQueries; ++q) partials[q][1] = HorizontalSum(sums[q]);
 }
 
 // partials[q][header + d ..] = sum over j of weights[q][j] * values[j][d ..], kVectors vectors.
@@ -158,7 +170,7 @@ void AttendTile(const AttendWork& work, const float* const* queries, const Chunk
   constexpr int kWidth = kVectors<kQueries>;
   alignas(32) float weights[kQueries][kChunkKeys];
   Scores<kQueries>(work, queries, next, weights);
-  for (int q = 0; q < kQueries; ++q) Softmax(work.first, work.last, weights[q], partials[q]);
+  Softmax<kQueries>(work.first, work.last, weights, partials);
   int d = 0;
   for (; d + 8 * kWidth <= work.head_dim; d += 8 * kWidth)
     WeightedSum<kQueries, kWidth>(work, d, weights, next, partials);
