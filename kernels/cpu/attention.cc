@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "kernels/cpu/key_tiles.h"
 #include "kernels/require.h"
 
 namespace banyan::kernels {
@@ -135,26 +136,25 @@ Attention::Visit Attention::FindVisit(const Item& item, std::int64_t chunk,
 void Attention::Attend(const Call& call, std::span<const Item> items, Results results,
                        const Scratch& scratch) const {
   const bool tiled = call.pages->key_stride() == kTileKeys;
-  ChunkHalves chunks[2];
-  ChunkHalves* halves = &chunks[0];
-  ChunkHalves* next_halves = &chunks[1];
+  Chunk chunks[2];
+  Chunk* chunk = &chunks[0];
+  Chunk* next_chunk = &chunks[1];
   Visit visit = FirstVisit(items[0]);
-  *halves = FindChunk(call, visit);
+  FindChunk(call, visit, scratch, *chunk);
   Begin(items[0], results, scratch);
   for (std::size_t i = 0; i < items.size();) {
     Visit next = VisitAfter(items[i], visit);
     const bool last = next.empty();
     if (last && i + 1 < items.size()) next = FirstVisit(items[i + 1]);
-    if (!next.empty()) *next_halves = FindChunk(call, next);
-    if (!tiled) GatherKeys(call, visit, scratch.keys, *halves);
-    AttendTogether(call, visit, *halves, tiled && !next.empty() ? next_halves : nullptr, results,
-                   scratch);
+    FindChunk(call, next.empty() ? visit : next, scratch, *next_chunk);
+    if (!tiled) TileChunk(*chunk, *next_chunk, scratch);
+    AttendTogether(call, visit, chunk->halves, next_chunk->halves, results, scratch);
     if (last) {
       End(call, items[i], results, scratch);
       if (++i < items.size()) Begin(items[i], results, scratch);
     }
     visit = next;
-    std::swap(halves, next_halves);
+    std::swap(chunk, next_chunk);
   }
 }
 
@@ -173,13 +173,14 @@ void Attention::End(const Call& call, const Item& item, Results results,
 }
 
 void Attention::AttendTogether(const Call& call, const Visit& visit, const ChunkHalves& halves,
-                               const ChunkHalves* next, Results results,
+                               const ChunkHalves& next, Results results,
                                const Scratch& scratch) const {
   std::array<const float*, kMaxTogether> queries;
   std::array<float*, kMaxTogether> partials;
   std::array<float*, kMaxTogether> states;
   int count = 0;
   Seen keys;
+  const ChunkHalves* fetched = &next;  // once
   const auto flush = [&] {
     if (count == 0) return;
     ops_.attend({.chunk = &halves,
@@ -190,8 +191,8 @@ void Attention::AttendTogether(const Call& call, const Visit& visit, const Chunk
                  .queries = queries.data(),
                  .count = count,
                  .partials = partials.data(),
-                 .next = next});
-    next = nullptr;
+                 .next = fetched});
+    fetched = nullptr;
     if (results == Results::kMerge)
       for (int i = 0; i < count; ++i) ops_.merge(partials[i], head_dim_, states[i]);
     count = 0;
@@ -231,51 +232,44 @@ int Attention::KeysIn(const Call& call, const Visit& visit) {
       std::min<std::int64_t>(kChunkKeys, pages * page_size - visit.chunk * kChunkKeys));
 }
 
-// Keys that are not in tiles are left to GatherKeys.
-ChunkHalves Attention::FindChunk(const Call& call, const Visit& visit) const {
+// In places of keys that there are not is the first.
+void Attention::FindChunk(const Call& call, const Visit& visit, const Scratch& scratch,
+                          Chunk& out) const {
   const PageStore& pages = *call.pages;
   const std::int32_t page_size = pages.shape().page_size;
   const bool tiled = pages.key_stride() == kTileKeys;
   const int keys = KeysIn(call, visit);
-  ChunkHalves out;
-  std::ranges::fill(out.keys, nullptr);
+  ChunkHalves& halves = out.halves;
   for (int j = 0; j < keys;) {
     const std::int64_t position = visit.chunk * kChunkKeys + j;
     const std::int32_t page =
         visit.pieces[0].run->pages[static_cast<std::size_t>(position / page_size)];
     const auto slot = static_cast<std::int32_t>(position % page_size);
     const int end = std::min(keys, j + page_size - slot);
+    const std::uint16_t* key = pages.Key(page, call.layer, visit.kv_head, slot);
     if (tiled) {
-      const std::uint16_t* key = pages.Key(page, call.layer, visit.kv_head, slot);
       for (int i = j; i < end; i += kTileKeys, key += kTileKeys * head_dim_)
-        out.keys[i / kTileKeys] = key;
+        halves.keys[i / kTileKeys] = key;
+    } else {
+      for (int i = j; i < end; ++i, key += head_dim_) out.keys[i] = key;
     }
     const std::uint16_t* value = pages.Value(page, call.layer, visit.kv_head, slot);
-    for (; j < end; ++j, value += head_dim_) out.values[j] = value;
+    for (; j < end; ++j, value += head_dim_) halves.values[j] = value;
   }
-  std::fill(out.keys + (keys + kTileKeys - 1) / kTileKeys, std::end(out.keys), out.keys[0]);
-  std::fill(out.values + keys, std::end(out.values), out.values[0]);
-  return out;
+  std::fill(halves.values + keys, std::end(halves.values), halves.values[0]);
+  if (tiled) {
+    std::fill(halves.keys + (keys + kTileKeys - 1) / kTileKeys, std::end(halves.keys),
+              halves.keys[0]);
+  } else {
+    std::fill(out.keys.begin() + keys, out.keys.end(), out.keys[0]);
+    for (int t = 0; t < kChunkKeys / kTileKeys; ++t)
+      halves.keys[t] = scratch.keys + t * kTileKeys * head_dim_;
+  }
 }
 
-// Copies keys that lie slot by slot into tiles.
-void Attention::GatherKeys(const Call& call, const Visit& visit, std::uint16_t* tiles,
-                           ChunkHalves& halves) const {
-  const PageStore& pages = *call.pages;
-  const std::int32_t page_size = pages.shape().page_size;
-  const int keys = KeysIn(call, visit);
-  for (int j = 0; j < keys; ++j) {
-    const std::int64_t position = visit.chunk * kChunkKeys + j;
-    const std::uint16_t* key =
-        pages.Key(visit.pieces[0].run->pages[static_cast<std::size_t>(position / page_size)],
-                  call.layer, visit.kv_head, static_cast<std::int32_t>(position % page_size));
-    std::uint16_t* to = tiles + j / kTileKeys * kTileKeys * head_dim_ + j % kTileKeys;
-    for (std::int32_t d = 0; d < head_dim_; ++d) to[d * kTileKeys] = key[d];
-  }
-  for (const std::uint16_t*& tile : halves.keys) {
-    tile = tiles;
-    tiles += kTileKeys * head_dim_;
-  }
+void Attention::TileChunk(const Chunk& chunk, const Chunk& next, const Scratch& scratch) const {
+  for (int j = 0; j < kChunkKeys; j += kTileKeys)
+    TileKeys(&chunk.keys[j], &next.keys[j], head_dim_, scratch.keys + j * head_dim_);
 }
 
 void Attention::ClearStates(std::int32_t rows, float* states) const {

@@ -6,6 +6,7 @@
 // thread has made it, beside whatever other queries: see attention_plan.h.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 
@@ -59,6 +60,13 @@ class Attention {
     bool empty() const { return pieces.empty(); }
   };
 
+  // Where a chunk lies.
+  struct Chunk {
+    ChunkHalves halves;
+    // Keys that lie slot by slot: TileChunk puts them into the scratch, where `halves` has them.
+    std::array<const std::uint16_t*, kChunkKeys> keys;
+  };
+
   void Reserve();
   Scratch ScratchOf(std::int32_t thread);
   // f(its items, scratch) on every thread that has some, split by cost.
@@ -75,11 +83,10 @@ class Attention {
   void Begin(const Item& item, Results results, const Scratch& scratch) const;
   void End(const Call& call, const Item& item, Results results, const Scratch& scratch) const;
   void AttendTogether(const Call& call, const Visit& visit, const ChunkHalves& halves,
-                      const ChunkHalves* next, Results results, const Scratch& scratch) const;
+                      const ChunkHalves& next, Results results, const Scratch& scratch) const;
   static int KeysIn(const Call& call, const Visit& visit);
-  ChunkHalves FindChunk(const Call& call, const Visit& visit) const;
-  void GatherKeys(const Call& call, const Visit& visit, std::uint16_t* tiles,
-                  ChunkHalves& halves) const;
+  void FindChunk(const Call& call, const Visit& visit, const Scratch& scratch, Chunk& out) const;
+  void TileChunk(const Chunk& chunk, const Chunk& next, const Scratch& scratch) const;
   void ClearStates(std::int32_t rows, float* states) const;
   void MergeKept(const Call& call, const Item& item, float* states) const;
   void Finish(const Call& call, const Piece& piece, std::int32_t kv_head,
