@@ -21,7 +21,7 @@ STEPS = {"prefill": "prefill, 256 tokens behind 256", "decode": "decode, 1 token
 # The first that is found in a function's name has it.
 GROUPS = (
     ("attention", r"Attend|Attention|Softmax|::Merge|::Finish|Widen"),
-    ("norms, gate, rope, page writes", r"RmsNorm|InverseRoot|GateSilu|GateGelu|Quantize|Rotate|StoreF16|PageStore|Rope|Embed"),
+    ("norms, gate, rope, page writes", r"RmsNorm|InverseRoot|::Emit|GateSilu|GateGelu|Quantize|Rotate|StoreF16|PageStore|Rope|Embed"),
     ("products", r"MatMul|Matmul|RegisterTile"),
     ("waiting for other threads", r"AwaitChange|ThreadPool"),
     ("sampling, and the model around its kernels", r"banyan::model"),
