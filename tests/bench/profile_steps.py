@@ -21,8 +21,9 @@ STEPS = {"prefill": "prefill, 256 tokens behind 256", "decode": "decode, 1 token
 # The first that is found in a function's name has it.
 GROUPS = (
     ("attention", r"Attend|Attention|Softmax|::Merge|::Finish|Widen"),
-    ("norms, gate, rope, page writes", r"RmsNorm|InverseRoot|::Emit|GateSilu|GateGelu|Quantize|Rotate|StoreF16|PageStore|Rope|Embed"),
-    ("products", r"MatMul|Matmul|RegisterTile"),
+    ("norms, gate, rope, page writes",
+     r"RmsNorm|InverseRoot|::Emit|GateSilu|GateGelu|Quantize|Rotate|StoreF16|PageStore|Rope|Embed"),
+    ("products", r"MatMul|RegisterTile|OneTile|::Product"),
     ("waiting for other threads", r"AwaitChange|ThreadPool"),
     ("sampling, and the model around its kernels", r"banyan::model"),
     ("system", r"^\[k\]|^\[\.\] _"),

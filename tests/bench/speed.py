@@ -246,11 +246,12 @@ def share(value):
 def markdown(args, before, results):
     """The table, with what it was measured on."""
     after = machine()
+    other = "the peer" if args.peer else "llama.cpp"
     peer = next((r["peer_version"] for r in results if "peer_version" in r), None)
     lines = [f"{before['cpu']}, {before['cores']} cores, {before['date']}, load {before['load']} before and "
              f"{after['load']} after. {args.threads} threads each, medians of {args.rounds} rounds"
              + (f", llama-server {peer}." if peer else "."), "",
-             "| work, tokens/s | Banyan | llama.cpp | ratio | at least | of the bandwidth | at least |",
+             f"| work, tokens/s | Banyan | {other} | ratio | at least | of the bandwidth | at least |",
              "|---|---|---|---|---|---|---|"]
     for r in results:
         lines.append(f"| {r['title']} | {r['banyan']:.4g} | {r['peer']:.4g} | {r['ratio']} |" if "peer" in r else
@@ -258,7 +259,7 @@ def markdown(args, before, results):
         lines[-1] += (f" {r['at_least'] or ''} | {share(r.get('of_bandwidth'))} | "
                       f"{share(r['of_bandwidth_at_least'])} |")
     lines += ["",
-              "| the server after its first row | ready after, s: Banyan | llama.cpp | MiB resident: Banyan | llama.cpp |",
+              f"| the server after its first row | ready after, s: Banyan | {other} | MiB resident: Banyan | {other} |",
               "|---|---|---|---|---|"]
     first = {}
     for r in results:
