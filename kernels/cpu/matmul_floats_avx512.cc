@@ -33,16 +33,23 @@ struct Floats {
   static constexpr int kInputBytes = sizeof(float);
 
   template <int kRows>
-  static void Dot(const MatMulWork& work, const std::byte* tile, std::int32_t row,
+  static void Dot(const MatMulWork& work, const std::byte* tile, std::int32_t row, Ahead& ahead,
                   Sums<kRows>& sums) {
     const float* x = work.floats + row * work.float_stride;
-    for (std::int64_t k = 0; k < work.depth; ++k, ++x, tile += kTileBytes) {
-      const __m512 w = Type::Sixteen(tile);
+    for (std::int64_t k = 0; k < work.depth;) {
+      FetchAhead<kUnit * kTileBytes>(ahead);
+      const std::int64_t end = work.depth - k < kUnit ? work.depth : k + kUnit;
+      for (; k < end; ++k, ++x, tile += kTileBytes) {
+        const __m512 w = Type::Sixteen(tile);
 #pragma GCC unroll 8
-      for (int r = 0; r < kRows; ++r)
-        sums[r] = _mm512_fmadd_ps(w, _mm512_set1_ps(x[r * work.float_stride]), sums[r]);
+        for (int r = 0; r < kRows; ++r)
+          sums[r] = _mm512_fmadd_ps(w, _mm512_set1_ps(x[r * work.float_stride]), sums[r]);
+      }
     }
   }
+
+ private:
+  static constexpr std::int64_t kUnit = 16;  // columns from one look ahead to the next
 };
 
 // A sum waits four cycles for the one before, so that one row keeps only four sums busy: up to

@@ -5,7 +5,7 @@
 #include <immintrin.h>
 
 #include "kernels/cpu/avx512.h"
-#include "kernels/cpu/matmul_avx512.h"
+#include "kernels/cpu/units_avx512.h"
 
 namespace banyan::kernels::avx512 {
 namespace {
