@@ -42,14 +42,13 @@ Attention::Seen Attention::KeysSeen(const Call& call, std::int64_t position, std
 void Attention::Run(const Call& call) {
   const KvShape& shape = call.pages->shape();
   Require(call.heads % shape.kv_heads == 0, "query heads are a multiple of KV heads");
-  kv_heads_ = shape.kv_heads;
   group_ = call.heads / shape.kv_heads;
   head_dim_ = shape.head_dim;
   partial_size_ = kPartialHeader + head_dim_;
   const AttentionPlan::Kind kind = plan_.Make({.runs = call.runs,
                                                .window = call.span.window,
                                                .page_size = shape.page_size,
-                                               .kv_heads = kv_heads_,
+                                               .kv_heads = shape.kv_heads,
                                                .group = group_,
                                                .partial_size = partial_size_,
                                                .threads = pool_.threads()});
@@ -290,8 +289,10 @@ void Attention::MergeKept(const Call& call, const Item& item, float* states) con
   }
 }
 
+// What one merge reads, one after the other: the chunks of a head.
 float* Attention::KeptAt(const Piece& piece, std::int32_t kv_head, std::int64_t chunk) const {
-  const std::int64_t before = (chunk - piece.first_chunk) * kv_heads_ + kv_head;
+  const std::int64_t before =
+      kv_head * (piece.last_chunk - piece.first_chunk) + chunk - piece.first_chunk;
   return kept_floats_ + piece.kept + before * piece.rows * group_ * partial_size_;
 }
 

@@ -100,7 +100,6 @@ class Attention {
 
   // Of the current call.
   std::int32_t group_ = 0;  // query heads per KV head
-  std::int32_t kv_heads_ = 0;
   std::int32_t head_dim_ = 0;
   std::int64_t partial_size_ = 0;  // floats of one query's partial
 

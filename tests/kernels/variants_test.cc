@@ -495,7 +495,7 @@ Row Chunk(const Ops& ops, int first, int last, int head_dim, int queries, Source
 
 TEST_P(Variants, Attend) {
   for (const int head_dim : {8, 24, 72}) {
-    for (const int last : {1, 2, 7, 8, 9, 15, 16, 17, 33, 40, 63, 64}) {
+    for (const int last : {1, 7, 8, 9, 16, 17, 33, 63, 64}) {
       for (const int queries : {1, 2, 3, 4, 5, 6, 13}) {
         SCOPED_TRACE(std::to_string(queries) + " queries, " + std::to_string(last) + " keys of " +
                      std::to_string(head_dim));
