@@ -28,9 +28,9 @@ concept Backend = requires(B& b, const B& cb, const HostTensor& host, const type
                            const typename B::Activations& cx, typename B::Input& in,
                            const typename B::Input& cin, std::span<const std::int32_t> ids,
                            std::span<const RowRun> runs, std::span<const SlotCopy> copies,
-                           std::span<float> floats, std::span<std::byte> bytes,
-                           std::span<const std::byte> const_bytes, const Rope& rope,
-                           const typename B::Linear& linear,
+                           std::span<float> floats, std::span<std::int32_t> outputs,
+                           std::span<std::byte> bytes, std::span<const std::byte> const_bytes,
+                           const Rope& rope, const typename B::Linear& linear,
                            std::span<const typename B::Product> products, GateFunction gate,
                            const AttentionSpan& span, float f, std::int32_t n) {
   // Weights, copied into the backend's own layout; afterwards `host` may go.
@@ -60,6 +60,9 @@ concept Backend = requires(B& b, const B& cb, const HostTensor& host, const type
   b.MatMulEach(products, cin, n);  // (products, input, rows)
   // in[i] = function(g(cin[i])) * u(cin[i]), the gated half of a feed-forward layer.
   b.MatMulGate(gate, linear, linear, cin, n, in);  // (function, g, u, input, rows, out)
+  // outputs[i] = which value of y(in[i]) is the greatest, the first of equals; -1 where one is not
+  // finite. As many rows as outputs.
+  b.MatMulGreatest(linear, cin, outputs);
   // Rotates q and k in place and writes k and v to the pages of layer n. A step may use two ropes
   // in turn (layers that look far and near) at the cost of each once.
   b.RopeAndStore(x, x, cx, rope, runs, n);  // (q, k, v, rope, runs, layer)

@@ -24,9 +24,12 @@ class Answers {
   // follows where it is among those scored, and samples where the sequence ends. kInternal when a
   // logit is not finite, kInvalidArgument when no token may be drawn; an error names the sequence.
   absl::Status Give(const Batch& batch, const LogitRow& row, StepResult& result);
+  // The same of a row whose sequence is_plainly_greedy(), from the greatest of its logits; -1 says
+  // that one is not finite.
+  static absl::Status GiveGreatest(TokenId token, const LogitRow& row, StepResult& result);
 
  private:
-  absl::Status Sample(const Sequence& sequence, SequenceResult& out);
+  absl::Status Sample(const Sequence& sequence, const LogitRow& row, SequenceResult& out);
   void Score(const Sequence& sequence, TokenId token, SequenceResult& out);
 
   Sampler sampler_;

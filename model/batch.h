@@ -67,12 +67,22 @@ struct Sequence {
   std::int64_t prompt_tokens = 0;  // how many of `context` are the prompt's
   std::span<const TokenBias> logit_bias{};
   std::span<const TokenId> forbidden{};  // never drawn, as end tokens before min_tokens
-  // How many alternatives are reported with the drawn and with each scored token; 0..20.
+  // Whether the drawn token's log-probability is wanted; else it stays 0.
+  bool wants_logprob = true;
+  // How many alternatives are reported with the drawn and with each scored token; 0..20, and 0
+  // where a token is drawn whose log-probability is not wanted.
   std::int32_t top_logprobs = 0;
   // The tokens whose log-probabilities are wanted: scored[i] follows tokens[i]. Empty: none.
   std::span<const TokenId> scored{};
   // One bit per token id, a set bit allows it; empty allows all.
   std::span<const std::uint64_t> token_mask{};
+
+  // Whether its logits are asked for nothing but which one is the greatest.
+  bool is_plainly_greedy() const {
+    return logits == Logits::kSampleLast && sampling.temperature == 0 && !sampling.penalizes() &&
+           logit_bias.empty() && forbidden.empty() && token_mask.empty() && scored.empty() &&
+           !wants_logprob;
+  }
 };
 
 // The spans stay valid until the step was completed.
@@ -87,7 +97,7 @@ struct Batch {
 // What became of one Sequence of the batch, at the same index.
 struct SequenceResult {
   TokenId token = -1;                 // -1 unless sampled
-  float log_probability = 0;          // of `token`
+  float log_probability = 0;          // of `token`, where it is wanted
   std::vector<TokenLogprob> top{};    // as in ScoredToken
   std::vector<ScoredToken> scores{};  // of Sequence::scored
   std::vector<float> logits{};        // [tokens, vocabulary] with kReturnAll, else empty

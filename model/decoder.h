@@ -61,10 +61,14 @@ class Decoder {
 
   // The logits of the given rows of the last Forward: row i of the result is that of rows[i].
   const typename B::Activations& Head(std::span<const std::int32_t> rows) {
-    backend_.RmsNormRows(residual_, weights_.final_norm, shape_.norm_epsilon, rows, head_input_);
-    backend_.MatMul(weights_.head ? *weights_.head : weights_.embedding, head_input_,
-                    static_cast<std::int32_t>(rows.size()), logits_);
+    NormForHead(rows);
+    backend_.MatMul(HeadMatrix(), head_input_, static_cast<std::int32_t>(rows.size()), logits_);
     return logits_;
+  }
+  // The greatest of them, which are not kept.
+  void Greatest(std::span<const std::int32_t> rows, std::span<TokenId> out) {
+    NormForHead(rows);
+    backend_.MatMulGreatest(HeadMatrix(), head_input_, out);
   }
 
  private:
@@ -75,6 +79,14 @@ class Decoder {
 
   const Layer& LayerAt(std::int32_t i) const {
     return weights_.layers[static_cast<std::size_t>(i)];
+  }
+
+  const typename B::Matrix& HeadMatrix() const {
+    return weights_.head ? *weights_.head : weights_.embedding;
+  }
+
+  void NormForHead(std::span<const std::int32_t> rows) {
+    backend_.RmsNormRows(residual_, weights_.final_norm, shape_.norm_epsilon, rows, head_input_);
   }
 
   void WriteKeysAndValues(std::int32_t index, const Step& step) {

@@ -19,6 +19,7 @@ void CheckAnswer(const Sequence& sequence, std::int32_t vocabulary_size) {
   CHECK(sequence.scored.size() <= sequence.tokens.size());
   CHECK(AreBelow(sequence.scored, vocabulary_size));
   CHECK(0 <= sequence.top_logprobs && sequence.top_logprobs <= kMaxTopLogprobs);
+  CHECK(sequence.wants_logprob || sequence.top_logprobs == 0);
   if (sequence.logits == Logits::kNone) return;
   const std::int64_t before =
       sequence.first_position + static_cast<std::int64_t>(sequence.tokens.size());

@@ -5,6 +5,8 @@
 //   Network(backend, shape, packer, max_rows, max_logit_rows)
 //   Forward(step)        computes the rows and writes their keys and values to the pages
 //   Head(rows)           the logits of those rows
+//   Greatest(rows, out)  the token of the greatest logit of each, the first of equals; -1 where one
+//                        is not finite
 #pragma once
 
 #include <algorithm>
@@ -131,7 +133,7 @@ class Transformer final : public Model {
     }
   }
 
-  // The logits that were asked for, group by group.
+  // What was asked of the logits, group by group: each reads the vocabulary's matrix once.
   absl::Status Answer(const Batch& batch, StepResult& result) {
     std::span<const LogitRow> left = step_.logit_rows();
     while (!left.empty()) {
@@ -139,12 +141,32 @@ class Transformer final : public Model {
       left = left.subspan(group.size());
       rows_.clear();
       for (const LogitRow& wanted : group) rows_.push_back(wanted.row);
-      const typename B::Activations& logits = network_.Head(rows_);
-      for (std::size_t i = 0; i < group.size(); ++i) {
-        backend_->ReadRow(logits, static_cast<std::int32_t>(i), answers_.logits());
-        const absl::Status status = answers_.Give(batch, group[i], result);
-        if (!status.ok()) return status;
-      }
+      const bool is_greedy = std::all_of(group.begin(), group.end(), [&](const LogitRow& row) {
+        return batch.sequences[row.sequence].is_plainly_greedy();
+      });
+      absl::Status status =
+          is_greedy ? GiveGreatest(group, result) : GiveLogits(batch, group, result);
+      if (!status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status GiveGreatest(std::span<const LogitRow> group, StepResult& result) {
+    greatest_.resize(group.size());
+    network_.Greatest(rows_, greatest_);
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      absl::Status status = Answers::GiveGreatest(greatest_[i], group[i], result);
+      if (!status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status GiveLogits(const Batch& batch, std::span<const LogitRow> group, StepResult& result) {
+    const typename B::Activations& logits = network_.Head(rows_);
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      backend_->ReadRow(logits, static_cast<std::int32_t>(i), answers_.logits());
+      absl::Status status = answers_.Give(batch, group[i], result);
+      if (!status.ok()) return status;
     }
     return absl::OkStatus();
   }
@@ -162,6 +184,7 @@ class Transformer final : public Model {
   // Of the step that runs.
   Step step_;
   std::vector<std::int32_t> rows_;
+  std::vector<TokenId> greatest_;
 };
 
 }  // namespace banyan::model

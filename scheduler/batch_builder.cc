@@ -61,6 +61,7 @@ void BatchBuilder::Add(Job& job, std::int64_t tokens) {
                         .subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(tokens));
   sequence.first_position = first;
   sequence.pages = job.view.page_table();
+  sequence.wants_logprob = job.request.wants_logprobs;
   sequence.top_logprobs = job.request.top_logprobs;
   sequence.scored = Scored(job, first, end);
   if (end == job.known_tokens() && !job.prompt_only()) AskForToken(job, sequence);

@@ -33,7 +33,8 @@ struct Request {
   SamplingParams sampling;
   std::vector<TokenBias> logit_bias;  // of distinct tokens
   std::vector<TokenId> end_tokens;    // sampling one ends the answer, and it is not sent
-  std::int32_t top_logprobs = 0;      // alternatives reported with each token; 0..kMaxTopLogprobs
+  bool wants_logprobs = true;         // the log-probability of each token is reported
+  std::int32_t top_logprobs = 0;      // and of so many alternatives; 0..kMaxTopLogprobs
   // The log-probability of each token of the prompt but the first is reported (kPromptScores,
   // before the first token). Such a prompt is computed from its beginning: pages hold no logits.
   bool score_prompt = false;

@@ -6,6 +6,7 @@
 
 #include "kernels/cpu/arena.h"
 #include "kernels/cpu/attention.h"
+#include "kernels/cpu/greatest.h"
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/pack.h"
 #include "kernels/cpu/page_store.h"
@@ -20,8 +21,8 @@ namespace {
 // Work on rows of fewer values than this is not worth waking the other threads.
 constexpr std::int64_t kParallelValues = 8192;
 
-// Results of a product that a thread keeps until they are gated: what stays in a first-level cache.
-constexpr std::int64_t kGatedValues = 2048;
+// Results of a product that a thread keeps until they are used: what stays in a first-level cache.
+constexpr std::int64_t kKeptValues = 2048;
 
 std::int64_t RoundUp(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
 
@@ -106,10 +107,11 @@ struct CpuBackend::State {
   PageStore pages;
   RopeTable rope;
   Attention attention;
-  Buffer attended;               // float [rows, heads * head_dim]
-  Buffer gated;                  // of each thread: two products of some outputs, for all rows
-  std::vector<RunRow> run_rows;  // of the current call
-  bool reads_floats = false;     // a matrix of floats was packed
+  Buffer attended;                 // float [rows, heads * head_dim]
+  Buffer kept;                     // of each thread: some outputs of a product or two, for all rows
+  std::vector<Greatest> greatest;  // [threads, rows]
+  std::vector<RunRow> run_rows;    // of the current call
+  bool reads_floats = false;       // a matrix of floats was packed
 };
 
 std::unique_ptr<CpuBackend> CpuBackend::Create(std::int32_t threads, std::string_view variant) {
@@ -329,12 +331,12 @@ void CpuBackend::MatMulGate(GateFunction function, const Linear& gate, const Lin
   constexpr std::int64_t kBlockTiles = kQuantBlock / kTileRows;
   const std::int64_t tiles = TileCount(out.cols());
   const std::int64_t blocks = RoundUp(tiles, kBlockTiles) / kBlockTiles;
-  const std::int64_t group = std::max<std::int64_t>(1, kGatedValues / (rows * kQuantBlock));
+  const std::int64_t group = std::max<std::int64_t>(1, kKeptValues / (rows * kQuantBlock));
   const std::int64_t values = rows * group * kQuantBlock;  // of one matrix
   const std::int32_t threads = state.pool.threads();
-  GrowFloats(state.gated, 2 * values * threads);
+  GrowFloats(state.kept, 2 * values * threads);
   state.pool.Run([&](std::int32_t thread) {
-    float* const gates = state.gated.as<float>() + 2 * values * thread;
+    float* const gates = state.kept.as<float>() + 2 * values * thread;
     float* const ups = gates + values;
     const Share share = ShareOf(blocks, thread, threads);
     for (std::int64_t first = share.begin; first < share.end; first += group) {
@@ -357,6 +359,43 @@ void CpuBackend::MatMulGate(GateFunction function, const Linear& gate, const Lin
       }
     }
   });
+}
+
+// A thread looks at some outputs for all rows while they are in its cache.
+void CpuBackend::MatMulGreatest(const Linear& linear, const Input& in,
+                                std::span<std::int32_t> out) {
+  State& state = *state_;
+  const auto rows = static_cast<std::int32_t>(out.size());
+  if (rows == 0) return;
+  const MatMulWork all = state.WorkOf(linear, in, rows);
+  const std::int64_t outputs = linear.weights->rows();
+  const std::int64_t group = std::max<std::int64_t>(1, kKeptValues / (rows * kTileRows));  // tiles
+  const std::int64_t stride = group * kTileRows;
+  const std::int32_t threads = state.pool.threads();
+  GrowFloats(state.kept, rows * stride * threads);
+  state.greatest.assign(static_cast<std::size_t>(threads) * out.size(), Greatest());
+  state.pool.Run([&](std::int32_t thread) {
+    MatMulWork work = all;
+    work.out = state.kept.as<float>() + rows * stride * thread;
+    work.out_stride = stride;
+    Greatest* const greatest = &state.greatest[static_cast<std::size_t>(thread) * out.size()];
+    const Share share = ShareOf(TileCount(outputs), thread, threads);
+    for (std::int64_t first = share.begin; first < share.end; first += group) {
+      const std::int64_t last = std::min(first + group, share.end);
+      state.Multiply(linear, work, first, last);
+      const std::int64_t output = first * kTileRows;
+      const std::int64_t count = std::min(last * kTileRows, outputs) - output;
+      for (std::int32_t i = 0; i < rows; ++i)
+        greatest[i].Look({work.out + i * stride, static_cast<std::size_t>(count)},
+                         static_cast<std::int32_t>(output));
+    }
+  });
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    Greatest best;
+    for (std::size_t t = 0; t < static_cast<std::size_t>(threads); ++t)
+      best.Take(state.greatest[t * out.size() + i]);
+    out[i] = best.at();
+  }
 }
 
 namespace {

@@ -126,6 +126,7 @@ class CpuBackend {
   void MatMulEach(std::span<const Product> products, const Input& in, std::int32_t rows);
   void MatMulGate(GateFunction function, const Linear& gate, const Linear& up, const Input& in,
                   std::int32_t rows, Input& out);
+  void MatMulGreatest(const Linear& linear, const Input& in, std::span<std::int32_t> out);
   void RopeAndStore(Activations& q, Activations& k, const Activations& v, const Rope& rope,
                     std::span<const RowRun> runs, std::int32_t layer);
   void Attend(const Activations& q, const AttentionSpan& span, std::span<const RowRun> runs,

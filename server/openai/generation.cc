@@ -220,6 +220,7 @@ Result<scheduler::Request> MakeRequest(Service& service, const ServedModel& mode
   std::sort(request.end_tokens.begin(), request.end_tokens.end());
   const auto last = std::unique(request.end_tokens.begin(), request.end_tokens.end());
   request.end_tokens.erase(last, request.end_tokens.end());
+  request.wants_logprobs = generation.logprobs.has_value();
   request.top_logprobs = generation.logprobs.value_or(0);
   return request;
 }

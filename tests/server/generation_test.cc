@@ -494,6 +494,7 @@ TEST_F(MakeRequestTest, WhatIsSampledIsHandedOn) {
   const auto request = Make(generation);
   EXPECT_EQ(request->sampling.top_k, 3);
   EXPECT_THAT(request->logit_bias, ElementsAre(FieldsAre(4, 1.0F)));
+  EXPECT_TRUE(request->wants_logprobs);
   EXPECT_EQ(request->top_logprobs, 5);
   EXPECT_FALSE(request->score_prompt);
 }
