@@ -3,24 +3,36 @@
 #include <sanitizer/asan_interface.h>
 #include <sys/mman.h>
 
+#include <cstdint>
 #include <new>
 
 #include "base/check.h"
 
 namespace banyan::radix {
 
-Slab NewFirstSlab() {
-  constexpr std::size_t kLine = 64;
-  Slab slab(static_cast<std::byte*>(std::aligned_alloc(kLine, kFirstSlabBytes)));
-  CHECK(slab != nullptr);
-  return slab;
+namespace {
+
+std::byte* Map(std::size_t bytes) {
+  void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  CHECK(at != MAP_FAILED);
+  return static_cast<std::byte*>(at);
 }
 
+}  // namespace
+
+void FreeSlab::operator()(std::byte* slab) const { CHECK(munmap(slab, bytes) == 0); }
+
+Slab NewFirstSlab() { return Slab(Map(kFirstSlabBytes), {kFirstSlabBytes}); }
+
 Slab NewSlab() {
-  // At a border of small pages: one of huge pages would cost as much again before it.
-  constexpr std::size_t kPage = 4096;
-  Slab slab(static_cast<std::byte*>(std::aligned_alloc(kPage, kSlabBytes)));
-  CHECK(slab != nullptr);
+  // Twice as much has a border of huge pages in it; what lies around the slab is given back.
+  std::byte* const mapped = Map(2 * kSlabBytes);
+  const std::size_t before = -reinterpret_cast<std::uintptr_t>(mapped) % kSlabBytes;
+  Slab slab(mapped + before, {kSlabBytes});
+  if (before > 0) CHECK(munmap(mapped, before) == 0);
+  if (before < kSlabBytes) {
+    CHECK(munmap(slab.get() + kSlabBytes, kSlabBytes - before) == 0);
+  }
   // Advice: where there are no huge pages all is as before.
   (void)madvise(slab.get(), kSlabBytes, MADV_HUGEPAGE);
   return slab;
@@ -28,7 +40,7 @@ Slab NewSlab() {
 
 Blocks::~Blocks() {
   for (const Slab& slab : slabs_) {
-    ASAN_UNPOISON_MEMORY_REGION(slab.get(), slab == slabs_.front() ? kFirstSlabBytes : kSlabBytes);
+    ASAN_UNPOISON_MEMORY_REGION(slab.get(), slab.get_deleter().bytes);
   }
 }
 

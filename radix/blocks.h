@@ -13,7 +13,6 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdlib>
 #include <memory>
 #include <vector>
 
@@ -23,11 +22,13 @@ inline constexpr std::size_t kFirstSlabBytes = std::size_t{16} << 10;  // all of
 inline constexpr std::size_t kSlabBytes = std::size_t{2} << 20;        // as a huge page
 
 struct FreeSlab {
-  void operator()(std::byte* slab) const { std::free(slab); }
+  std::size_t bytes;
+  void operator()(std::byte* slab) const;
 };
 using Slab = std::unique_ptr<std::byte, FreeSlab>;
 
-// Uninitialized: of kFirstSlabBytes, aligned to a line of the processor's cache, and of kSlabBytes.
+// Memory of its own from the system, resident once written: kFirstSlabBytes, and kSlabBytes at a
+// border of huge pages.
 Slab NewFirstSlab();
 Slab NewSlab();
 

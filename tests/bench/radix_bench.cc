@@ -2,10 +2,12 @@
 // arguments. Pages have 16 tokens unless an argument says otherwise.
 
 #include <malloc.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <fstream>
 #include <memory>
 #include <random>
 #include <string>
@@ -183,19 +185,21 @@ BENCHMARK_CAPTURE(Split, wide, kWide)->Apply(Sizes);
 BENCHMARK_CAPTURE(Split, deep, kDeep)->Apply(Sizes);
 BENCHMARK_CAPTURE(Split, mix, kMix)->Apply(Sizes);
 
-std::size_t AllocatedBytes() {
-  const struct mallinfo2 heap = mallinfo2();
-  return heap.uordblks + heap.hblkhd;
+// Resident, without what the allocator keeps for later.
+std::size_t ResidentBytes() {
+  malloc_trim(0);
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages >> pages;
+  return pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
-// Everything that the tree and its full pool allocated, the allocator's own headers too, per token
-// in the tree. (pages in the tree)
+// What the tree and its full pool keep in memory, per token in the tree. (pages in the tree)
 void Memory(benchmark::State& state, const Shape& shape) {
   for (auto _ : state) {
-    const std::size_t before = AllocatedBytes();
+    const std::size_t before = ResidentBytes();
     auto forest =
         std::make_unique<Forest>(shape, kPageSize, static_cast<std::int32_t>(state.range(0)), 0);
-    const std::size_t bytes = AllocatedBytes() - before;
+    const std::size_t bytes = ResidentBytes() - before;
     state.counters["bytes/token"] =
         static_cast<double>(bytes) / static_cast<double>(forest->cache().stats().cached_tokens);
   }

@@ -1,5 +1,8 @@
 // Products that are computed together: the bits of those that are computed one by one.
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -137,6 +140,56 @@ TEST_P(MatMulGate, GivesWhatTheProductsAndTheGateGive) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, MatMulGate, ::testing::ValuesIn(kTypes));
+
+std::int32_t FirstGreatest(const Row& row) {
+  for (const float x : row)
+    if (!std::isfinite(x)) return -1;
+  return static_cast<std::int32_t>(std::max_element(row.begin(), row.end()) - row.begin());
+}
+
+TEST(MatMulGreatest, FindsTheFirstOfTheGreatestOfEveryRow) {
+  for (const int outputs : kOutputs) {
+    for (const int threads : {1, 2, 5}) {
+      Rig rig(threads);
+      // Few different rows of weights, so that the greatest is there many times.
+      const Rows rows_of_weights = RandomRows(7, kCols, 1);
+      Rows weights;
+      for (int i = 0; i < outputs; ++i) weights.push_back(rows_of_weights[i * 5 % 7]);
+      const CpuBackend::Matrix floats = rig.PackFloats(weights);
+      const CpuBackend::Matrix quants = Pack(rig, DType::kQ8_0, outputs, 2);
+      for (const int rows : {1, 2, 64}) {
+        const CpuBackend::Input in = Prepare(rig, rows);
+        for (const CpuBackend::Matrix* w : {&floats, &quants}) {
+          std::vector<std::int32_t> greatest(rows);
+          rig.backend->MatMulGreatest(*w, in, greatest);
+          const Rows all = Product(rig, *w, in, rows);
+          for (int r = 0; r < rows; ++r) ASSERT_EQ(greatest[r], FirstGreatest(all[r]));
+        }
+      }
+    }
+  }
+}
+
+TEST(MatMulGreatest, SaysWhereAValueIsNotFinite) {
+  constexpr int kMany = 200;
+  for (const int threads : {1, 2}) {
+    for (const float bad :
+         {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
+          std::numeric_limits<float>::quiet_NaN()}) {
+      for (const int at : {0, 15, 16, 100, kMany - 1}) {
+        Rig rig(threads);
+        const CpuBackend::Input in = Prepare(rig, 2);
+        Row bias(kMany, 0.0F);
+        bias[at] = bad;
+        const CpuBackend::Vector packed = rig.PackVector(bias);
+        const CpuBackend::Matrix w = Pack(rig, DType::kQ4_1, kMany, 1);
+        std::vector<std::int32_t> greatest(2);
+        rig.backend->MatMulGreatest({w, &packed}, in, greatest);
+        EXPECT_EQ(greatest, (std::vector<std::int32_t>{-1, -1})) << bad << " at " << at;
+      }
+    }
+  }
+}
 
 }  // namespace
 }  // namespace banyan::kernels::testing

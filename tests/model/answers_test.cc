@@ -76,6 +76,51 @@ TEST_F(AnswersTest, GiveTheDrawnTokensLogProbabilityAlsoWhereItIsNoneOfTheTop) {
   }
 }
 
+TEST_F(AnswersTest, LeaveOutLogProbabilitiesThatNobodyWants) {
+  sequence().wants_logprob = false;
+  ASSERT_TRUE(Give(2, logits_).ok());
+  EXPECT_EQ(out().token, std::max_element(logits_.begin(), logits_.end()) - logits_.begin());
+  EXPECT_EQ(out().log_probability, 0);
+  EXPECT_THAT(out().top, IsEmpty());
+}
+
+TEST_F(AnswersTest, GiveTheGreatestOfLogitsThatNobodySees) {
+  const LogitRow row{.row = 0, .sequence = 0, .token = 2};
+  ASSERT_TRUE(Answers::GiveGreatest(7, row, result_).ok());
+  EXPECT_EQ(out().token, 7);
+  EXPECT_EQ(Answers::GiveGreatest(-1, row, result_),
+            Give(2,
+                 [&] {
+                   std::vector<float> logits = logits_;
+                   logits[3] = std::numeric_limits<float>::quiet_NaN();
+                   return logits;
+                 }()))
+      << "the same error as with all of them";
+}
+
+TEST(PlainlyGreedy, IsWhoeverAsksForNothingElse) {
+  const std::vector<TokenId> tokens = {1};
+  const std::vector<TokenBias> bias = {{1, 1}};
+  const std::vector<std::uint64_t> mask = {1};
+  Sequence plain{.logits = Logits::kSampleLast, .wants_logprob = false};
+  plain.sampling.temperature = 0;
+  EXPECT_TRUE(plain.is_plainly_greedy());
+  const auto with = [&](auto change) {
+    Sequence other = plain;
+    change(other);
+    return other.is_plainly_greedy();
+  };
+  EXPECT_FALSE(with([](Sequence& s) { s.logits = Logits::kReturnAll; }));
+  EXPECT_FALSE(with([](Sequence& s) { s.logits = Logits::kNone; }));
+  EXPECT_FALSE(with([](Sequence& s) { s.sampling.temperature = 0.1F; }));
+  EXPECT_FALSE(with([](Sequence& s) { s.sampling.repetition_penalty = 1.1F; }));
+  EXPECT_FALSE(with([](Sequence& s) { s.wants_logprob = true; }));
+  EXPECT_FALSE(with([&](Sequence& s) { s.logit_bias = bias; }));
+  EXPECT_FALSE(with([&](Sequence& s) { s.forbidden = tokens; }));
+  EXPECT_FALSE(with([&](Sequence& s) { s.scored = tokens; }));
+  EXPECT_FALSE(with([&](Sequence& s) { s.token_mask = mask; }));
+}
+
 TEST_F(AnswersTest, ScoreTheTokensThatFollow) {
   const std::vector<TokenId> scored = {2, 3};
   sequence().scored = scored;
