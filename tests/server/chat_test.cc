@@ -294,7 +294,11 @@ TEST_F(ChatTest, AReaderThatDoesNotReadLosesItsStreamAndHoldsUpNobody) {
 TEST_F(ChatTest, AClientThatLeavesInTheMiddleOfItsStreamFreesItsPages) {
   Load(EngineRuns::kYes);
   auto client = Connect();
-  client->on_events = [&] { client->Leave(); };
+  steps_.CloseAfter(3);  // so that the answer is not done before the client goes
+  client->on_events = [&] {
+    client->Leave();
+    steps_.Open();
+  };
   Begin(*client, "\"stream\":true,\"ignore_eos\":true");
   RunToTheEnd();
   EXPECT_FALSE(client->finished);
