@@ -16,7 +16,11 @@ endif()
 
 # One binary for any x86-64-v2 machine; wider instructions only in files that are chosen at run time.
 # -ffp-contract=off: a product and a sum are fused only where the code says so (batch invariance).
-add_compile_options(-Wall -Wextra -Wshadow -Wnon-virtual-dtor -march=x86-64-v2 -ffp-contract=off)
+add_compile_options(-Wall -Wextra -Wshadow -Wnon-virtual-dtor -ffp-contract=off)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$")
+  set(BANYAN_X86 ON)
+  add_compile_options(-march=x86-64-v2)
+endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   add_compile_options(-fpch-preprocess)
 endif()
