@@ -1,0 +1,185 @@
+// Operations on rows give the bits of the portable ones with every set of instructions.
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/half.h"
+#include "tests/kernels/variant_comparison.h"
+
+namespace banyan::kernels::testing {
+namespace {
+
+// All that a block of quantized activations says, as floats.
+void Append(const QuantBlock& block, Row& out) {
+  out.insert(out.end(), block.q, block.q + kQuantBlock);
+  out.insert(out.end(), {block.scale, block.sum});
+  for (const auto& pair : block.centring) out.insert(out.end(), pair, pair + 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Cpu, Variants, ::testing::ValuesIn(AllButPortable()),
+                         [](const auto& named) { return std::string(named.param.name); });
+// A processor may have no variant but the portable one.
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Variants);
+
+constexpr int kCols[] = {1, 2, 7, 8, 9, 31, 32, 33, 64, 96, 100, 576};
+
+// Both forms of a row as `emit(out)` writes them, and what lies behind them, which must stay.
+template <class F>
+void AppendForms(std::int64_t cols, const F& emit, Row& results) {
+  Row floats(static_cast<std::size_t>(cols) + 16, 42.0F);
+  emit(RowOut{nullptr, floats.data()});
+  results.insert(results.end(), floats.begin(), floats.end());
+  if (cols % kQuantBlock != 0) return;
+  for (float* second : {static_cast<float*>(nullptr), floats.data()}) {
+    std::vector<QuantBlock> blocks(static_cast<std::size_t>(cols / kQuantBlock) + 1);
+    std::fill(floats.begin(), floats.end(), 42.0F);
+    emit(RowOut{blocks.data(), second});
+    for (const QuantBlock& block : blocks) Append(block, results);
+    results.insert(results.end(), floats.begin(), floats.end());
+  }
+}
+
+TEST_P(Variants, QuantizeRows) {
+  for (const int cols : kCols) {
+    SCOPED_TRACE(cols);
+    Compare([&](const Ops& ops, Source& source) {
+      Row results;
+      const Row x = source.Values(cols);
+      AppendForms(
+          cols, [&](const RowOut& out) { ops.quantize(x.data(), cols, out); }, results);
+      return results;
+    });
+  }
+}
+
+TEST_P(Variants, QuantizeEveryStepAndHalfStep) {
+  Compare([](const Ops& ops, Source& source) {
+    Row results;
+    for (int half = -254; half <= 254; ++half) {
+      Row x = source.Values(kQuantBlock);
+      x[0] = 127.0F;
+      for (int i = 1; i < kQuantBlock; ++i) {
+        x[i] = static_cast<float>(half) / 2.0F;
+        if (i % 3 == 1) x[i] = std::nextafter(x[i], 200.0F);
+        if (i % 3 == 2) x[i] = std::nextafter(x[i], -200.0F);
+        x[i] = std::clamp(x[i], -127.0F, 127.0F);
+      }
+      AppendForms(
+          kQuantBlock, [&](const RowOut& out) { ops.quantize(x.data(), kQuantBlock, out); },
+          results);
+    }
+    return results;
+  });
+}
+
+TEST_P(Variants, NormalizeRows) {
+  for (const int cols : kCols) {
+    SCOPED_TRACE(cols);
+    Compare([&](const Ops& ops, Source& source) {
+      Row results;
+      const Row x = source.Values(cols);
+      const Row weight = source.Values(cols);
+      for (const float eps : {0.0F, 1e-5F})
+        AppendForms(
+            cols, [&](const RowOut& out) { ops.rms_norm(x.data(), weight.data(), eps, cols, out); },
+            results);
+      Row sum = source.Values(cols);
+      ops.rms_norm_add(x.data(), weight.data(), 1e-6F, cols, sum.data());
+      results.insert(results.end(), sum.begin(), sum.end());
+      ops.add(x.data(), cols, sum.data());
+      results.insert(results.end(), sum.begin(), sum.end());
+      ops.rms_norm(sum.data(), weight.data(), 1e-5F, cols, {nullptr, sum.data()});  // in place
+      results.insert(results.end(), sum.begin(), sum.end());
+      return results;
+    });
+  }
+}
+
+TEST_P(Variants, GateRows) {
+  for (const int cols : kCols) {
+    SCOPED_TRACE(cols);
+    Compare([&](const Ops& ops, Source& source) {
+      Row results;
+      const Row gate = source.Values(cols);
+      const Row up = source.Values(cols);
+      for (const Ops::Gate function : {ops.gate_silu, ops.gate_gelu_tanh})
+        AppendForms(
+            cols, [&](const RowOut& out) { function(gate.data(), up.data(), cols, out); }, results);
+      return results;
+    });
+  }
+}
+
+// exp, seen through silu: every argument that is a multiple of 1/64, and all around the ends of its
+// range.
+TEST_P(Variants, GateTheWholeRangeOfExp) {
+  Row gate;
+  for (float g = -100.0F; g <= 100.0F; g += 0x1p-6F) gate.push_back(g);
+  for (const float end : {87.336544F, 88.376262F, 88.02969F}) {
+    for (const float sign : {-1.0F, 1.0F}) {
+      float g = sign * end;
+      for (int i = 0; i < 64; ++i) g = std::nextafter(g, -1000.0F);
+      for (int i = 0; i < 128; ++i, g = std::nextafter(g, 1000.0F)) gate.push_back(g);
+    }
+  }
+  const auto cols = std::ssize(gate);
+  const Row up(gate.size(), 1.0F);
+  Compare([&](const Ops& ops, Source&) {
+    Row results(gate.size());
+    ops.gate_silu(gate.data(), up.data(), cols, {nullptr, results.data()});
+    return results;
+  });
+}
+
+TEST_P(Variants, Rotate) {
+  for (const int dims : {2, 4, 8, 14, 16, 18, 34, 64, 126, 128}) {
+    SCOPED_TRACE(dims);
+    Compare([&](const Ops& ops, Source& source) {
+      Row results;
+      const Row cos = source.Values((dims + 7) / 8 * 8);
+      const Row sin = source.Values((dims + 7) / 8 * 8);
+      for (const Ops::Rotate rotate : {ops.rotate_neighbours, ops.rotate_halves}) {
+        Row x = source.Values(dims + 3);
+        rotate(x.data(), cos.data(), sin.data(), dims);
+        results.insert(results.end(), x.begin(), x.end());
+      }
+      return results;
+    });
+  }
+}
+
+// Bits of halves, as values of their own; a NaN as one that all NaNs are.
+float AsValue(std::uint16_t half) {
+  return (half & 0x7fff) > 0x7c00 ? 70000.0F : static_cast<float>(half);
+}
+
+TEST_P(Variants, StoreHalves) {
+  Compare([](const Ops& ops, Source& source) {
+    // Random bits, and every half with what lies a little beside it and between it and the next.
+    Row x;
+    for (int i = 0; i < 4096; ++i) x.push_back(std::bit_cast<float>(source.Bits()));
+    for (int i = 0; i < 4096; ++i) x.push_back(source.Next());
+    for (std::uint32_t half = 0; half < 0x10000; half += 8) {
+      const auto value = [](std::uint32_t h) { return HalfToFloat(static_cast<std::uint16_t>(h)); };
+      const std::uint32_t odd = half + source.Bits() % 8;
+      const float middle = (value(odd) + value(odd + 1)) / 2;
+      for (const float v : {value(odd), middle}) {
+        x.push_back(v);
+        x.push_back(std::nextafter(v, 1e9F));
+        x.push_back(std::nextafter(v, -1e9F));
+      }
+      x.insert(x.end(), 2, middle);
+    }
+    std::vector<std::uint16_t> halves(x.size());
+    ops.store_f16(x.data(), std::ssize(x), halves.data());
+    Row results;
+    for (const std::uint16_t half : halves) results.push_back(AsValue(half));
+    return results;
+  });
+}
+
+}  // namespace
+}  // namespace banyan::kernels::testing
