@@ -75,6 +75,19 @@ TEST_P(Variants, QuantizeEveryStepAndHalfStep) {
   });
 }
 
+TEST_P(Variants, QuantizeAboutTheLeastBlockThatIsNotZero) {
+  Compare([](const Ops& ops, Source&) {
+    Row results;
+    for (const float end : {std::nextafter(1e-30F, 0.0F), 1e-30F, std::nextafter(1e-30F, 1.0F)}) {
+      const Row x(kQuantBlock, -end);
+      AppendForms(
+          kQuantBlock, [&](const RowOut& out) { ops.quantize(x.data(), kQuantBlock, out); },
+          results);
+    }
+    return results;
+  });
+}
+
 TEST_P(Variants, NormalizeRows) {
   for (const int cols : kCols) {
     SCOPED_TRACE(cols);
