@@ -1,6 +1,7 @@
 // Products with weights, as a step computes them, at every number of rows.
 #include <algorithm>
 #include <array>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -74,6 +75,11 @@ class ProductBench {
                                 gated_);
       return;
     }
+    if (product_.kind == ProductKind::kGreatest) {
+      bed_.backend().MatMulGreatest(weights[0], in_,
+                                    std::span(greatest_).first(static_cast<std::size_t>(rows)));
+      return;
+    }
     std::vector<CpuBackend::Product> products;
     for (std::size_t i = 0; i < weights.size(); ++i) products.push_back({weights[i], &outputs_[i]});
     bed_.backend().MatMulEach(products, in_, rows);
@@ -92,6 +98,7 @@ class ProductBench {
   std::vector<std::vector<CpuBackend::Matrix>> copies_;
   CpuBackend::Input in_;
   CpuBackend::Input gated_;
+  std::vector<std::int32_t> greatest_ = std::vector<std::int32_t>(kPrefillRows);
   std::vector<CpuBackend::Activations> outputs_;
 };
 

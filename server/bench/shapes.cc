@@ -106,7 +106,12 @@ ModelShape SmolLm2Shape() {
       {"attn_output", ProductKind::kEach, matrices({576}), 576, 30},
       {"ffn_gate ffn_up", ProductKind::kGated, matrices({1536, 1536}), 576, 30},
       {"ffn_down", ProductKind::kEach, matrices({576}), 1536, 30},
-      {"vocabulary", ProductKind::kEach, {{shape.embedding_type, shape.vocabulary}}, 576, 1, true}};
+      {"vocabulary, the greatest",
+       ProductKind::kGreatest,
+       {{shape.embedding_type, shape.vocabulary}},
+       576,
+       1,
+       true}};
   return shape;
 }
 
@@ -139,7 +144,8 @@ absl::StatusOr<ModelShape> ReadModelShape(const std::string& path) {
   shape.embedding = embedding->dims[0];
   shape.vocabulary = embedding->dims[1];
   shape.embedding_type = static_cast<DType>(embedding->type);
-  shape.products.push_back({.names = "vocabulary",
+  shape.products.push_back({.names = "vocabulary, the greatest",
+                            .kind = ProductKind::kGreatest,
                             .matrices = {MatrixOf(*head)},
                             .cols = head->dims[0],
                             .vocabulary = true});

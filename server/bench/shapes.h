@@ -18,8 +18,9 @@ struct MatrixShape {
 };
 
 enum class ProductKind : std::uint8_t {
-  kEach,   // matrices that read the same input, each to outputs of its own
-  kGated,  // two of them: the first gates the second
+  kEach,      // matrices that read the same input, each to outputs of its own
+  kGated,     // two of them: the first gates the second
+  kGreatest,  // one of them: which output is the greatest, as greedy answers ask of the vocabulary
 };
 
 // Products that a step computes in one go.

@@ -117,6 +117,7 @@ TEST(ModelShape, WithoutAFileIsThatOfTheDefaultModel) {
     std::vector<std::string> lines;
     for (const ProductShape& product : shape.products) {
       std::string line = product.names + (product.kind == ProductKind::kGated ? ", gated" : "") +
+                         (product.kind == ProductKind::kGreatest ? ", greatest" : "") +
                          (product.vocabulary ? ", vocabulary" : "") + ", times " +
                          std::to_string(product.times) + ", of " + std::to_string(product.cols);
       for (const MatrixShape& matrix : product.matrices) {
