@@ -86,7 +86,7 @@ class Affine {
 
 template <TileLayout kTile>
 void AffineProduct(const MatMulWork& work, std::int64_t first, std::int64_t last) {
-  Product<OfUnits<Affine<kTile>, kTile>>(work, first, last);
+  UnitProduct<Affine<kTile>, kTile>(work, first, last);
 }
 
 }  // namespace

@@ -31,6 +31,11 @@ constexpr std::int64_t kGroupBytes = 384 << 10;
   return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(at)));
 }
 
+// Few rows take four tiles at once where tiles are long: memory is then read at four places, each
+// of which processors foresee by itself. Short tiles would end too soon for that.
+constexpr int kTilesAtOnce = 4;
+constexpr std::int64_t kLongTileBytes = 24 << 10;
+
 template <int kRows>
 using Sums = __m512[kRows];
 

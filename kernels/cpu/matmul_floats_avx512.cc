@@ -52,10 +52,8 @@ struct Floats {
   static constexpr std::int64_t kUnit = 16;  // columns from one look ahead to the next
 };
 
-// A sum waits four cycles for the one before, so that one row keeps only four sums busy: up to
-// three rows take four tiles at once, which changes no sum.
+// As a sum waits four cycles for the one before, several tiles also keep the core busy.
 constexpr int kFewRows = 3;
-constexpr int kTilesAtOnce = 4;
 
 template <class Type, int kRows>
 [[gnu::noinline]] void FourTiles(const MatMulWork& work, std::int64_t tile) {
@@ -86,7 +84,8 @@ template <class Type>
 void FloatProduct(const MatMulWork& work, std::int64_t first, std::int64_t last) {
   static constexpr void (*kFourTiles[])(const MatMulWork&, std::int64_t) = {
       FourTiles<Type, 1>, FourTiles<Type, 2>, FourTiles<Type, kFewRows>};
-  if (1 <= work.rows && work.rows <= kFewRows)
+  const bool few = 1 <= work.rows && work.rows <= kFewRows;
+  if (few && work.depth * Floats<Type>::kTileBytes >= kLongTileBytes)
     for (; first + kTilesAtOnce <= last; first += kTilesAtOnce)
       kFourTiles[work.rows - 1](work, first);
   Product<Floats<Type>>(work, first, last);

@@ -61,7 +61,7 @@ class Q6_K {
 }  // namespace
 
 void MatMulQ6_K(const MatMulWork& work, std::int64_t first, std::int64_t last) {
-  Product<OfUnits<Q6_K, kTileQ6_K>>(work, first, last);
+  UnitProduct<Q6_K, kTileQ6_K>(work, first, last);
 }
 
 }  // namespace banyan::kernels::avx512

@@ -36,6 +36,36 @@ struct OfUnits {
   }
 };
 
+// One row of input and four tiles at once: see kTilesAtOnce.
+template <class Unit, TileLayout kTile>
+[[gnu::noinline]] void FourTiles(const MatMulWork& work, std::int64_t tile) {
+  const std::int64_t tile_bytes = work.depth * kTile.tile_bytes;
+  const std::byte* block = work.tiles + tile * tile_bytes;
+  __m512 sums[kTilesAtOnce];
+#pragma GCC unroll 4
+  for (__m512& sum : sums) sum = _mm512_setzero_ps();
+  for (std::int64_t b = 0; b < work.depth; ++b, block += kTile.tile_bytes) {
+#pragma GCC unroll 4
+    for (int t = 0; t < kTilesAtOnce; ++t) {
+      const std::byte* head = block + t * tile_bytes;
+      sums[t] = Unit(head, head + kTile.head_bytes).Add(work.quants[b], sums[t]);
+    }
+  }
+#pragma GCC unroll 4
+  for (int t = 0; t < kTilesAtOnce; ++t) Write(work, tile + t, 0, sums[t]);
+}
+
+template <class Unit, TileLayout kTile>
+void UnitProduct(const MatMulWork& work, std::int64_t first, std::int64_t last) {
+  // Blocks of several units come as quickly one tile at a time.
+  if constexpr (kTile.block == kQuantBlock) {
+    if (work.rows == 1 && work.depth * kTile.tile_bytes >= kLongTileBytes)
+      for (; first + kTilesAtOnce <= last; first += kTilesAtOnce)
+        FourTiles<Unit, kTile>(work, first);
+  }
+  Product<OfUnits<Unit, kTile>>(work, first, last);
+}
+
 [[maybe_unused]] inline __m512i Broadcast4(const void* at) {
   int four;
   __builtin_memcpy(&four, at, sizeof four);

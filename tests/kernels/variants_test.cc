@@ -144,7 +144,7 @@ std::string Described(DType type, const Shape& shape) {
 TEST_P(Variants, Products) {
   for (const DType type : kTypes) {
     const auto block = ShapeOf(type).block;
-    for (const std::int32_t rows : {1, 2, 3, 4, 5, 7, 8, 33}) {
+    for (const std::int32_t rows : {1, 2, 3, 4, 5, 6, 7, 8, 33}) {
       const Shape odd = {33, block == 1 ? 37 : 2 * block, rows};
       const Shape single = {16, block, rows};
       for (const Shape& shape : {odd, single}) {
@@ -170,6 +170,20 @@ TEST_P(Variants, ProductsOfManyWideRows) {
       return Product(ops, type, shape, Codes::kRandom, source);
     });
     if (HasFatalFailure()) return;
+  }
+}
+
+// Tiles so long that a variant may take several of them at once.
+TEST_P(Variants, ProductsOfFewRowsAndLongTiles) {
+  for (const DType type : kTypes) {
+    for (const std::int32_t rows : {1, 3}) {
+      const Shape shape = {128, 2816, rows};
+      SCOPED_TRACE(Described(type, shape));
+      CompareOnce(Numbers::kUsual, 1, [&](const Ops& ops, Source& source) {
+        return Product(ops, type, shape, Codes::kRandom, source);
+      });
+      if (HasFatalFailure()) return;
+    }
   }
 }
 
