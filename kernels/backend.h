@@ -77,6 +77,9 @@ concept Backend = requires(B& b, const B& cb, const HostTensor& host, const type
   // Row n of x, copied to the host.
   cb.ReadRow(cx, n, floats);
 
+  // The calling thread is the one that computes steps from now on.
+  b.TakeThread();
+
   // The page store. AllocatePages is called once; false when the memory cannot be had.
   { b.AllocatePages(KvShape{}) } -> std::same_as<bool>;
   { cb.page_bytes() } -> std::convertible_to<std::size_t>;

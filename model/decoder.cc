@@ -63,7 +63,9 @@ absl::StatusOr<std::unique_ptr<Model>> LoadDecoder(const Architecture& architect
   const absl::StatusOr<DecoderShape> shape = ReadShape(architecture, file, tensors);
   if (!shape.ok()) return shape.status();
   using kernels::CpuBackend;
-  std::unique_ptr<CpuBackend> backend = CpuBackend::Create(options.threads, options.cpu_variant);
+  std::unique_ptr<CpuBackend> backend = CpuBackend::Create(
+      options.threads, options.cpu_variant,
+      options.bind_threads ? CpuBackend::Threads::kBound : CpuBackend::Threads::kFree);
   if (backend == nullptr) {
     return absl::FailedPreconditionError(
         absl::StrCat("this machine does not run the instructions ", Quote(options.cpu_variant)));

@@ -79,6 +79,7 @@ struct Options {
   // The most tokens and logit rows of one step; buffers are sized by it.
   std::int32_t max_batch_tokens = 256;
   std::string cpu_variant = {};  // one of CpuVariants(), or "" for the quickest
+  bool bind_threads = false;     // each compute thread keeps to a processor
 };
 
 // The sets of instructions that this machine runs, the quickest first: "avx2", "portable".

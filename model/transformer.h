@@ -125,6 +125,7 @@ class Transformer final : public Model {
 
   absl::Status Run(const Batch& batch, StepResult& result) {
     try {
+      backend_->TakeThread();
       backend_->CopySlots(step_.copies());
       if (step_.rows() > 0) network_.Forward(step_);
       return Answer(batch, result);

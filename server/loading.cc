@@ -19,6 +19,7 @@ model::Options ModelOptions(const ServeOptions& options) {
   out.kv_memory = options.kv_memory;
   out.max_batch_tokens = options.max_batch_tokens;
   out.cpu_variant = options.cpu_variant;
+  out.bind_threads = options.bind_threads;
   return out;
 }
 

@@ -1,7 +1,5 @@
 #include "server/options.h"
 
-#include <sched.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
@@ -19,6 +17,7 @@
 #include "base/utf8.h"
 #include "model/model.h"
 #include "server/fail.h"
+#include "server/processors.h"
 #include "server/quantity.h"
 
 namespace banyan::server {
@@ -129,10 +128,10 @@ std::string EnvironmentName(std::string_view option) {
 struct Typed {
   std::string model, chat_template,
       host = "127.0.0.1", port = "8080", kv_memory = "1GiB", page_size = "16", kv_dtype = "f16",
-      backend = "cpu", threads, cpu_variant = "auto", max_batch_tokens = "256",
-      mixed_prefill_tokens = "64", max_running = "64", max_queue = "256", prefix_caching = "on",
-      max_passes = "16", priority_ageing = "10s", served_model_name, drain_timeout = "30s",
-      log_format = "text";
+      backend = "cpu", threads, bind_threads = "off", cpu_variant = "auto",
+      max_batch_tokens = "256", mixed_prefill_tokens = "64", max_running = "64", max_queue = "256",
+      prefix_caching = "on", max_passes = "16", priority_ageing = "10s", served_model_name,
+      drain_timeout = "30s", log_format = "text";
 };
 
 void Declare(CLI::App& app, Typed& typed) {
@@ -164,8 +163,15 @@ void Declare(CLI::App& app, Typed& typed) {
   option("backend", typed.backend, "what computes: cpu", "BACKEND", typed.backend)
       ->check(OneOf({"cpu"}, {"cuda"}));
   option("threads", typed.threads,
-         "compute threads, 1..256 (default: the processors this process may use)", "N", "")
+         "compute threads, 1..256 (default: the processors this process may use, by its affinity "
+         "mask and its control group's quota)",
+         "N", "")
       ->check(Integers(1, kMaxThreads));
+  option("bind-threads", typed.bind_threads,
+         "on: each compute thread keeps to a processor of its own, for machines that run nothing "
+         "else and for those with several memory nodes",
+         "on|off", typed.bind_threads)
+      ->check(OneOf({"on", "off"}, {}));
   option("cpu-variant", typed.cpu_variant,
          absl::StrCat("the instructions that compute, with the same results: auto, which is the "
                       "first that the machine runs of ",
@@ -241,6 +247,7 @@ ServeOptions Convert(const Typed& typed) {
   options.kv_memory = *ParseBytes(typed.kv_memory);
   options.page_size = static_cast<std::int32_t>(*ParseInteger(typed.page_size));
   options.threads = ThreadsOf(typed.threads);
+  options.bind_threads = typed.bind_threads == "on";
   if (typed.cpu_variant != "auto") options.cpu_variant = typed.cpu_variant;
   options.io_threads = std::clamp(UsableProcessors() / 4, 2, 8);
   options.max_batch_tokens = static_cast<std::int32_t>(*ParseInteger(typed.max_batch_tokens));
@@ -401,7 +408,8 @@ Command ParseBench(std::span<const char* const> arguments) {
       ->type_name("FILE");
   kernels
       ->add_option("--threads", threads,
-                   "compute threads, 1..256 (default: the processors this process may use)")
+                   "compute threads, 1..256 (default: the processors this process may use, by its "
+                   "affinity mask and its control group's quota)")
       ->type_name("N")
       ->check(Integers(1, kMaxThreads));
   kernels->add_option("--cpu-variant", variant, "as that of banyan serve")
@@ -431,19 +439,6 @@ Command ParseBench(std::span<const char* const> arguments) {
 }
 
 }  // namespace
-
-std::int32_t UsableProcessors() {
-  // The kernel refuses a mask that is smaller than its own, so grow until it fits.
-  for (int size = 1024; size <= 1 << 16; size *= 2) {
-    cpu_set_t* mask = CPU_ALLOC(size);
-    const std::size_t bytes = CPU_ALLOC_SIZE(size);
-    const bool known = mask != nullptr && sched_getaffinity(0, bytes, mask) == 0;
-    const int count = known ? CPU_COUNT_S(bytes, mask) : 0;
-    CPU_FREE(mask);
-    if (known) return std::max(count, 1);
-  }
-  return 1;
-}
 
 Command ParseCommandLine(std::span<const char* const> arguments) {
   const std::string_view verb = arguments.size() > 1 ? arguments[1] : "";

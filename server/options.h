@@ -24,9 +24,10 @@ struct ServeOptions {
   std::int64_t kv_memory = std::int64_t{1} << 30;  // bytes
   std::int32_t page_size = 16;                     // tokens
   std::int32_t threads = 1;                        // compute threads
-  std::string cpu_variant;                         // empty: the quickest that runs
-  std::int32_t io_threads = 2;                     // follows from the machine
-  std::int32_t max_batch_tokens = 256;             // > max_running
+  bool bind_threads = false;
+  std::string cpu_variant;              // empty: the quickest that runs
+  std::int32_t io_threads = 2;          // follows from the machine
+  std::int32_t max_batch_tokens = 256;  // > max_running
   std::int32_t mixed_prefill_tokens = 64;
   std::int32_t max_running = 64;
   std::int64_t max_queue = 256;
@@ -74,8 +75,5 @@ using Command =
 
 // `arguments` are argv with the program's name. Every value is checked: what is returned is usable.
 Command ParseCommandLine(std::span<const char* const> arguments);
-
-// Processors that this process may run on, by its affinity mask; at least 1.
-std::int32_t UsableProcessors();
 
 }  // namespace banyan::server

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
+#include <thread>
 #include <utility>
 
 #include "kernels/cpu/arena.h"
@@ -10,6 +12,7 @@
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/pack.h"
 #include "kernels/cpu/page_store.h"
+#include "kernels/cpu/processors.h"
 #include "kernels/cpu/rope_table.h"
 #include "kernels/cpu/thread_pool.h"
 #include "kernels/cpu/variants.h"
@@ -49,8 +52,12 @@ void ListRows(std::span<const RowRun> runs, std::vector<RunRow>& rows) {
 }  // namespace
 
 struct CpuBackend::State {
-  State(const CpuVariant& chosen, std::int32_t threads)
-      : variant(chosen), ops(*chosen.ops), pool(threads), attention(ops, pool) {}
+  State(const CpuVariant& chosen, std::int32_t threads, const std::vector<int>& processors)
+      : variant(chosen),
+        ops(*chosen.ops),
+        bound(processors),
+        pool(threads, processors),
+        attention(ops, pool) {}
 
   // f(i) for each of `rows` rows of `values` values.
   template <class F>
@@ -102,6 +109,8 @@ struct CpuBackend::State {
 
   const CpuVariant& variant;
   const Ops& ops;
+  const std::vector<int> bound;  // processors of the threads; empty when they are free
+  std::thread::id taken;         // who was bound to the first of them
   ThreadPool pool;
   Arena arena;
   PageStore pages;
@@ -114,11 +123,15 @@ struct CpuBackend::State {
   bool reads_floats = false;       // a matrix of floats was packed
 };
 
-std::unique_ptr<CpuBackend> CpuBackend::Create(std::int32_t threads, std::string_view variant) {
+std::unique_ptr<CpuBackend> CpuBackend::Create(std::int32_t threads, std::string_view variant,
+                                               Threads binding) {
   Require(1 <= threads && threads <= kMaxThreads, "threads: 1..kMaxThreads");
   const CpuVariant* found = FindCpuVariant(variant);
   if (found == nullptr) return nullptr;
-  return std::unique_ptr<CpuBackend>(new CpuBackend(std::make_unique<State>(*found, threads)));
+  const std::vector<int> processors =
+      binding == Threads::kBound ? AllowedProcessors() : std::vector<int>();
+  return std::unique_ptr<CpuBackend>(
+      new CpuBackend(std::make_unique<State>(*found, threads, processors)));
 }
 
 std::vector<std::string_view> CpuBackend::Variants() {
@@ -135,6 +148,13 @@ std::int32_t CpuBackend::threads() const { return state_->pool.threads(); }
 
 std::string_view CpuBackend::variant() const { return state_->variant.name; }
 
+void CpuBackend::TakeThread() {
+  State& state = *state_;
+  if (state.bound.empty() || state.taken == std::this_thread::get_id()) return;
+  BindThread(state.bound.front());
+  state.taken = std::this_thread::get_id();
+}
+
 CpuBackend::Matrix CpuBackend::PackMatrix(const HostTensor& host) {
   const std::int64_t tiles = TileCount(host.rows);
   Matrix matrix;
@@ -143,7 +163,10 @@ CpuBackend::Matrix CpuBackend::PackMatrix(const HostTensor& host) {
   matrix.cols_ = host.cols;
   matrix.bytes_ = tiles * TileBytes(host.type, host.cols);
   matrix.tiles_ = state_->arena.Allocate(static_cast<std::size_t>(matrix.bytes_));
-  // By the same shares as MatMul, so that a thread's weights are first touched by that thread.
+  // By the same shares as MatMul, so that a thread's weights are first touched by that thread; the
+  // caller is not the thread that will compute, so it takes its place for this long.
+  std::optional<ScopedBinding> binding;
+  if (!state_->bound.empty()) binding.emplace(state_->bound.front());
   state_->pool.For(tiles, [&](std::int64_t begin, std::int64_t end) {
     PackTiles(host, begin, end, matrix.tiles_);
   });

@@ -95,10 +95,15 @@ class CpuBackend {
     Activations* out;
   };
 
+  // kBound: every thread keeps to a processor of its own, and weights lie, where memory is not the
+  // same for all, near the one that multiplies with them.
+  enum class Threads : std::uint8_t { kFree, kBound };
+
   // `threads` compute threads, 1..kMaxThreads, the caller's among them; the quickest variant that
   // this machine runs, or the one of that name (variants.h). Null when it runs none such. Throws
   // std::system_error when the system refuses the threads.
-  static std::unique_ptr<CpuBackend> Create(std::int32_t threads, std::string_view variant = "");
+  static std::unique_ptr<CpuBackend> Create(std::int32_t threads, std::string_view variant = "",
+                                            Threads binding = Threads::kFree);
   // The names that this machine runs, the quickest first.
   static std::vector<std::string_view> Variants();
   ~CpuBackend();
@@ -107,6 +112,8 @@ class CpuBackend {
 
   std::int32_t threads() const;
   std::string_view variant() const;
+
+  void TakeThread();
 
   Matrix PackMatrix(const HostTensor& host);
   Vector PackVector(const HostTensor& host);

@@ -1,5 +1,6 @@
 #include "kernels/cpu/thread_pool.h"
 
+#include "kernels/cpu/processors.h"
 #include "kernels/require.h"
 
 namespace banyan::kernels {
@@ -7,6 +8,8 @@ namespace {
 
 // About 20 microseconds: longer than the gaps within a step, shorter than a scheduler's tick.
 constexpr int kSpins = 1000;
+
+constexpr int kUnbound = -1;
 
 // Returns once `value` differs from `old`, with what it became.
 std::uint32_t AwaitChange(const std::atomic<std::uint32_t>& value, std::uint32_t old) {
@@ -23,12 +26,17 @@ std::uint32_t AwaitChange(const std::atomic<std::uint32_t>& value, std::uint32_t
 
 }  // namespace
 
-ThreadPool::ThreadPool(std::int32_t threads)
+ThreadPool::ThreadPool(std::int32_t threads, const std::vector<int>& processors)
     : claimed_(static_cast<std::size_t>(threads < 1 ? 0 : threads)) {
   Require(threads >= 1, "a pool has at least the caller's thread");
   workers_.reserve(static_cast<std::size_t>(threads) - 1);
   try {
-    for (std::int32_t t = 1; t < threads; ++t) workers_.emplace_back([this, t] { Work(t); });
+    for (std::int32_t t = 1; t < threads; ++t) {
+      const int processor = processors.empty()
+                                ? kUnbound
+                                : processors[static_cast<std::size_t>(t) % processors.size()];
+      workers_.emplace_back([this, t, processor] { Work(t, processor); });
+    }
   } catch (...) {  // the system gives no more threads
     Stop();
     throw;
@@ -69,7 +77,8 @@ void ThreadPool::RunJob(const Job& job) {
   while (left != 0) left = AwaitChange(unfinished_, left);
 }
 
-void ThreadPool::Work(std::int32_t part) {
+void ThreadPool::Work(std::int32_t part, int processor) {
+  if (processor != kUnbound) BindThread(processor);
   for (std::uint32_t seen = 0;;) {
     seen = AwaitChange(run_, seen);
     if (stopping_.load(std::memory_order_relaxed)) return;

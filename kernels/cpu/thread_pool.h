@@ -27,8 +27,10 @@ constexpr Share ShareOf(std::int64_t n, std::int32_t t, std::int32_t threads) {
 
 class ThreadPool {
  public:
-  // At least 1, the caller's among them. Throws std::system_error when the system refuses a thread.
-  explicit ThreadPool(std::int32_t threads);
+  // At least 1, the caller's among them. Worker t is bound to the t-th of `processors`, counted
+  // around; where there are none, to nothing. Throws std::system_error when the system refuses a
+  // thread.
+  explicit ThreadPool(std::int32_t threads, const std::vector<int>& processors = {});
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -56,7 +58,7 @@ class ThreadPool {
     const void* context = nullptr;
   };
   void RunJob(const Job& job);
-  void Work(std::int32_t part);
+  void Work(std::int32_t part, int processor);
   void Stop();  // and wait until all have stopped
 
   // True for the one caller that may run part `part` of run `run`.

@@ -1,10 +1,12 @@
 #include "kernels/cpu/thread_pool.h"
 
 #include <chrono>
+#include <thread>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "kernels/cpu/processors.h"
 
 namespace banyan::kernels {
 namespace {
@@ -25,6 +27,42 @@ TEST(ShareOf, SharesAreContiguousCompleteAndEven) {
       EXPECT_EQ(next, n);
     }
   }
+}
+
+TEST(ThreadPool, BoundWorkersKeepToTheirProcessors) {
+  const std::vector<int> allowed = AllowedProcessors();
+  ASSERT_FALSE(allowed.empty());
+  ThreadPool pool(4, allowed);
+  std::vector<std::vector<int>> seen(4);
+  std::vector<std::thread::id> ids(4);
+  // The caller runs what a worker is late for, and is bound to nothing.
+  for (int i = 0; i < 200; ++i) {
+    pool.Run([&](std::int32_t t) {
+      if (std::this_thread::get_id() == ids[0]) return;
+      seen[t] = AllowedProcessors();
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+      ids[t] = std::this_thread::get_id();
+    });
+    if (i == 0) ids[0] = std::this_thread::get_id();
+  }
+  for (std::size_t t = 1; t < 4; ++t) {
+    if (seen[t].empty() || ids[t] == ids[0]) continue;
+    EXPECT_THAT(seen[t], ::testing::ElementsAre(allowed[t % allowed.size()]));
+  }
+}
+
+TEST(ScopedBinding, EndsWhereTheThreadWasBefore) {
+  std::thread([] {
+    const std::vector<int> before = AllowedProcessors();
+    {
+      const ScopedBinding binding(before.back());
+      EXPECT_THAT(AllowedProcessors(), ::testing::ElementsAre(before.back()));
+    }
+    EXPECT_EQ(AllowedProcessors(), before);
+    { const ScopedBinding nowhere(1 << 20); }
+    EXPECT_EQ(AllowedProcessors(), before);
+    EXPECT_FALSE(BindThread(1 << 20));
+  }).join();
 }
 
 class Pools : public ::testing::TestWithParam<int> {};

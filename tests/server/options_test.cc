@@ -1,4 +1,5 @@
 #include "server/options.h"
+#include "server/processors.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -168,6 +169,13 @@ TEST(Options, TheInstructionsAreThoseThatThisMachineRuns) {
   }
 }
 
+TEST(Options, ThreadsAreBoundOnRequest) {
+  EXPECT_FALSE(Accepted({}).bind_threads);
+  EXPECT_TRUE(Accepted({"--bind-threads", "on"}).bind_threads);
+  EXPECT_THAT(Refused({"--bind-threads", "1"}),
+              AllOf(HasSubstr("--bind-threads"), HasSubstr("on or off")));
+}
+
 TEST(Options, PrefixCachingIsOnOrOff) {
   EXPECT_EQ(Accepted({"--prefix-caching", "off"}).prefix_caching, scheduler::PrefixCaching::kOff);
   EXPECT_EQ(Accepted({"--prefix-caching", "on"}).prefix_caching, scheduler::PrefixCaching::kOn);
@@ -326,6 +334,7 @@ TEST(Options, HelpNamesEveryOptionWithItsDefaultAndVariable) {
                              "--max-queue",
                              "--served-model-name",
                              "--prefix-caching",
+                             "--bind-threads",
                              "--max-passes",
                              "--mixed-prefill-tokens",
                              "--priority-ageing",
