@@ -129,7 +129,7 @@ struct Typed {
   std::string model, chat_template,
       host = "127.0.0.1", port = "8080", kv_memory = "1GiB", page_size = "16", kv_dtype = "f16",
       backend = "cpu", threads, bind_threads = "off", cpu_variant = "auto",
-      max_batch_tokens = "256", mixed_prefill_tokens = "64", max_running = "64", max_queue = "256",
+      max_batch_tokens = "256", mixed_prefill_tokens = "16", max_running = "64", max_queue = "256",
       prefix_caching = "on", max_passes = "16", priority_ageing = "10s", served_model_name,
       drain_timeout = "30s", log_format = "text";
 };

@@ -28,7 +28,7 @@ struct ServeOptions {
   std::string cpu_variant;              // empty: the quickest that runs
   std::int32_t io_threads = 2;          // follows from the machine
   std::int32_t max_batch_tokens = 256;  // > max_running
-  std::int32_t mixed_prefill_tokens = 64;
+  std::int32_t mixed_prefill_tokens = 16;
   std::int32_t max_running = 64;
   std::int64_t max_queue = 256;
   scheduler::PrefixCaching prefix_caching = scheduler::PrefixCaching::kOn;

@@ -56,7 +56,7 @@ TEST(Options, DefaultsAreThoseOfTheHelp) {
   EXPECT_EQ(options.page_size, 16);
   EXPECT_EQ(options.threads, UsableProcessors());
   EXPECT_EQ(options.max_batch_tokens, 256);
-  EXPECT_EQ(options.mixed_prefill_tokens, 64);
+  EXPECT_EQ(options.mixed_prefill_tokens, 16);
   EXPECT_EQ(options.max_running, 64);
   EXPECT_EQ(options.max_queue, 256);
   EXPECT_EQ(options.prefix_caching, scheduler::PrefixCaching::kOn);
