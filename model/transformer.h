@@ -9,7 +9,6 @@
 //                        is not finite
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <new>
@@ -22,8 +21,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "kernels/backend.h"
-#include "model/answers.h"
 #include "model/kv_pool.h"
+#include "model/logit_reader.h"
 #include "model/model.h"
 #include "model/step.h"
 #include "model/weights.h"
@@ -76,9 +75,7 @@ class Transformer final : public Model {
   }
 
  private:
-  // Rows of logits computed at once: more come in groups, so that the buffer stays small beside the
-  // weights.
-  static constexpr std::int32_t kLogitRows = 64;
+  using Logits = LogitReader<B, Network>;
 
   Transformer(const Options& options, const Shape& shape, WeightPacker<B>& packer,
               std::unique_ptr<B> backend)
@@ -88,9 +85,10 @@ class Transformer final : public Model {
                 .vocabulary_size = shape.vocabulary,
                 .page_size = options.page_size,
                 .pages = 0},
-        logit_rows_(std::min(options.max_batch_tokens, kLogitRows)),
-        network_(*backend_, shape, packer, options.max_batch_tokens, logit_rows_),
-        answers_(shape.vocabulary) {}
+        network_(*backend_, shape, packer, options.max_batch_tokens,
+                 Logits::RowsAtOnce(options.max_batch_tokens)),
+        logits_(*backend_, network_, shape.vocabulary,
+                Logits::RowsAtOnce(options.max_batch_tokens)) {}
 
   absl::Status AllocatePages(const Options& options) {
     kernels::KvShape kv{.layers = shape_.layers,
@@ -128,48 +126,10 @@ class Transformer final : public Model {
       backend_->TakeThread();
       backend_->CopySlots(step_.copies());
       if (step_.rows() > 0) network_.Forward(step_);
-      return Answer(batch, result);
+      return logits_.Read(batch, step_.logit_rows(), result);
     } catch (const std::bad_alloc&) {
       return absl::ResourceExhaustedError("no memory for the step");
     }
-  }
-
-  // What was asked of the logits, group by group: each reads the vocabulary's matrix once.
-  absl::Status Answer(const Batch& batch, StepResult& result) {
-    std::span<const LogitRow> left = step_.logit_rows();
-    while (!left.empty()) {
-      const auto group = left.first(std::min(left.size(), static_cast<std::size_t>(logit_rows_)));
-      left = left.subspan(group.size());
-      rows_.clear();
-      for (const LogitRow& wanted : group) rows_.push_back(wanted.row);
-      const bool is_greedy = std::all_of(group.begin(), group.end(), [&](const LogitRow& row) {
-        return batch.sequences[row.sequence].is_plainly_greedy();
-      });
-      absl::Status status =
-          is_greedy ? GiveGreatest(group, result) : GiveLogits(batch, group, result);
-      if (!status.ok()) return status;
-    }
-    return absl::OkStatus();
-  }
-
-  absl::Status GiveGreatest(std::span<const LogitRow> group, StepResult& result) {
-    greatest_.resize(group.size());
-    network_.Greatest(rows_, greatest_);
-    for (std::size_t i = 0; i < group.size(); ++i) {
-      absl::Status status = Answers::GiveGreatest(greatest_[i], group[i], result);
-      if (!status.ok()) return status;
-    }
-    return absl::OkStatus();
-  }
-
-  absl::Status GiveLogits(const Batch& batch, std::span<const LogitRow> group, StepResult& result) {
-    const typename B::Activations& logits = network_.Head(rows_);
-    for (std::size_t i = 0; i < group.size(); ++i) {
-      backend_->ReadRow(logits, static_cast<std::int32_t>(i), answers_.logits());
-      absl::Status status = answers_.Give(batch, group[i], result);
-      if (!status.ok()) return status;
-    }
-    return absl::OkStatus();
   }
 
   static constexpr std::int32_t kKvValueBytes = 2;  // f16
@@ -177,15 +137,10 @@ class Transformer final : public Model {
   const std::unique_ptr<B> backend_;
   const Shape shape_;
   StepLimits limits_;
-  const std::int32_t logit_rows_;
   Network network_;  // its buffers and weights are the backend's
-  Answers answers_;
+  Logits logits_;
   Facts facts_;
-
-  // Of the step that runs.
-  Step step_;
-  std::vector<std::int32_t> rows_;
-  std::vector<TokenId> greatest_;
+  Step step_;  // the one that runs
 };
 
 }  // namespace banyan::model
