@@ -60,6 +60,10 @@ constexpr std::string_view kBenchNotes =
     "of which no cache holds all. `./dev bench kernels` in the source tree has repetitions and\n"
     "filters for who works on a kernel.";
 
+constexpr std::string_view kThreadsHelp =
+    "compute threads, 1..256 (default: the processors this process may use, by its affinity mask "
+    "and its control group's quota)";
+
 // Accepts what `parse` accepts, between the bounds; the message becomes "--name: message".
 template <class ParseFunction>
 CLI::Validator Between(ParseFunction parse, std::int64_t low, std::int64_t high,
@@ -162,10 +166,7 @@ void Declare(CLI::App& app, Typed& typed) {
       ->check(OneOf({"f16"}, {"f32", "bf16", "fp8", "q8_0"}));
   option("backend", typed.backend, "what computes: cpu", "BACKEND", typed.backend)
       ->check(OneOf({"cpu"}, {"cuda"}));
-  option("threads", typed.threads,
-         "compute threads, 1..256 (default: the processors this process may use, by its affinity "
-         "mask and its control group's quota)",
-         "N", "")
+  option("threads", typed.threads, std::string(kThreadsHelp), "N", "")
       ->check(Integers(1, kMaxThreads));
   option("bind-threads", typed.bind_threads,
          "on: each compute thread keeps to a processor of its own, for machines that run nothing "
@@ -227,8 +228,8 @@ void Declare(CLI::App& app, Typed& typed) {
 }
 
 // As typed, which was validated; by default all that may be used.
-std::int32_t ThreadsOf(const std::string& typed) {
-  return typed.empty() ? std::min(UsableProcessors(), kMaxThreads)
+std::int32_t ThreadsOf(const std::string& typed, std::int32_t processors) {
+  return typed.empty() ? std::min(processors, kMaxThreads)
                        : static_cast<std::int32_t>(*ParseInteger(typed));
 }
 
@@ -246,10 +247,11 @@ ServeOptions Convert(const Typed& typed) {
   options.port = static_cast<std::uint16_t>(*ParseInteger(typed.port));
   options.kv_memory = *ParseBytes(typed.kv_memory);
   options.page_size = static_cast<std::int32_t>(*ParseInteger(typed.page_size));
-  options.threads = ThreadsOf(typed.threads);
+  const std::int32_t processors = UsableProcessors();
+  options.threads = ThreadsOf(typed.threads, processors);
   options.bind_threads = typed.bind_threads == "on";
   if (typed.cpu_variant != "auto") options.cpu_variant = typed.cpu_variant;
-  options.io_threads = std::clamp(UsableProcessors() / 4, 2, 8);
+  options.io_threads = std::clamp(processors / 4, 2, 8);
   options.max_batch_tokens = static_cast<std::int32_t>(*ParseInteger(typed.max_batch_tokens));
   options.mixed_prefill_tokens =
       static_cast<std::int32_t>(*ParseInteger(typed.mixed_prefill_tokens));
@@ -406,10 +408,7 @@ Command ParseBench(std::span<const char* const> arguments) {
   kernels
       ->add_option("--model", options.model, "a GGUF file for its shapes (default: SmolLM2-135M's)")
       ->type_name("FILE");
-  kernels
-      ->add_option("--threads", threads,
-                   "compute threads, 1..256 (default: the processors this process may use, by its "
-                   "affinity mask and its control group's quota)")
+  kernels->add_option("--threads", threads, std::string(kThreadsHelp))
       ->type_name("N")
       ->check(Integers(1, kMaxThreads));
   kernels->add_option("--cpu-variant", variant, "as that of banyan serve")
@@ -430,7 +429,7 @@ Command ParseBench(std::span<const char* const> arguments) {
   } catch (const CLI::Error& error) {
     return Refused(absl::StrCat(error.what(), " (see banyan bench --help)"));
   }
-  options.threads = ThreadsOf(threads);
+  options.threads = ThreadsOf(threads, UsableProcessors());
   if (variant != "auto") options.variant = variant;
   options.time = *ParseDuration(time);
   options.scope = roofs ? BenchScope::kRoofs : BenchScope::kAll;

@@ -66,9 +66,7 @@ absl::StatusOr<KernelReport> Measure(const ModelShape& shape, const MeasureOptio
   const std::unique_ptr<CpuBackend> backend = gauge.MakeBackend();
   if (backend == nullptr) {
     return absl::NotFoundError(
-        options.variant.empty()
-            ? "this machine lacks the instructions of the CPU backend"
-            : absl::StrCat("this machine does not run a variant '", options.variant, "'"));
+        absl::StrCat("this machine does not run a variant '", options.variant, "'"));
   }
   gauge.report.variant = backend->variant();
   gauge.report.threads = options.threads;
