@@ -16,13 +16,6 @@ namespace {
 // Queries that one call of `attend` is given at most.
 constexpr int kMaxTogether = 64;
 
-void Grow(Buffer& buffer, std::int64_t floats) {
-  const auto bytes = static_cast<std::size_t>(floats) * sizeof(float);
-  if (buffer.size() >= bytes) return;
-  buffer = Buffer();
-  buffer = Buffer::MapOrThrow(bytes);
-}
-
 }  // namespace
 
 struct Attention::Scratch {
@@ -59,7 +52,7 @@ void Attention::Run(const Call& call) {
     });
     return;
   }
-  Grow(kept_, plan_.kept_floats());
+  GrowFloats(kept_, plan_.kept_floats());
   kept_floats_ = kept_.as<float>();
   SplitItems(plan_.items(), [&](std::span<const Item> items, const Scratch& scratch) {
     Attend(call, items, Results::kKeep, scratch);
@@ -79,7 +72,7 @@ void Attention::Reserve() {
   scratch_floats_ =
       std::int64_t{head_dim_} * kChunkKeys / 2 + (kMaxTogether + queries) * partial_size_;
   scratch_floats_ = (scratch_floats_ + 15) / 16 * 16;  // threads share no cache line
-  Grow(scratch_, scratch_floats_ * pool_.threads());
+  GrowFloats(scratch_, scratch_floats_ * pool_.threads());
 }
 
 Attention::Scratch Attention::ScratchOf(std::int32_t thread) {

@@ -3,45 +3,21 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
-#include <thread>
 #include <utility>
 
-#include "kernels/cpu/arena.h"
-#include "kernels/cpu/attention.h"
-#include "kernels/cpu/greatest.h"
-#include "kernels/cpu/ops.h"
+#include "kernels/cpu/backend_state.h"
 #include "kernels/cpu/pack.h"
-#include "kernels/cpu/page_store.h"
 #include "kernels/cpu/processors.h"
-#include "kernels/cpu/rope_table.h"
-#include "kernels/cpu/thread_pool.h"
-#include "kernels/cpu/variants.h"
 #include "kernels/require.h"
 
 namespace banyan::kernels {
 namespace {
-
-// Work on rows of fewer values than this is not worth waking the other threads.
-constexpr std::int64_t kParallelValues = 8192;
-
-// Results of a product that a thread keeps until they are used: what stays in a first-level cache.
-constexpr std::int64_t kKeptValues = 2048;
 
 std::int64_t RoundUp(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
 
 Buffer MapFloats(std::int64_t count) {
   return Buffer::MapOrThrow(static_cast<std::size_t>(count) * sizeof(float));
 }
-
-void GrowFloats(Buffer& buffer, std::int64_t count) {
-  if (buffer.size() < static_cast<std::size_t>(count) * sizeof(float)) buffer = MapFloats(count);
-}
-
-// Row `i` of all that the runs have, in their order.
-struct RunRow {
-  const RowRun* run = nullptr;
-  std::int32_t i = 0;  // in the run
-};
 
 void ListRows(std::span<const RowRun> runs, std::vector<RunRow>& rows) {
   rows.clear();
@@ -50,78 +26,6 @@ void ListRows(std::span<const RowRun> runs, std::vector<RunRow>& rows) {
 }
 
 }  // namespace
-
-struct CpuBackend::State {
-  State(const CpuVariant& chosen, std::int32_t threads, const std::vector<int>& processors)
-      : variant(chosen),
-        ops(*chosen.ops),
-        bound(processors),
-        pool(threads, processors),
-        attention(ops, pool) {}
-
-  // f(i) for each of `rows` rows of `values` values.
-  template <class F>
-  void ForRows(std::int64_t rows, std::int64_t values, const F& f) {
-    const auto all = [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) f(i);
-    };
-    if (rows * values < kParallelValues)
-      all(0, rows);
-    else
-      pool.For(rows, all);
-  }
-
-  Ops::MatMul Kernel(DType type) const {
-    switch (type) {
-      case DType::kF32:
-        return ops.matmul_f32;
-      case DType::kF16:
-        return ops.matmul_f16;
-      case DType::kBF16:
-        return ops.matmul_bf16;
-      case DType::kQ4_0:
-        return ops.matmul_q4_0;
-      case DType::kQ4_1:
-        return ops.matmul_q4_1;
-      case DType::kQ5_0:
-        return ops.matmul_q5_0;
-      case DType::kQ5_1:
-        return ops.matmul_q5_1;
-      case DType::kQ8_0:
-        return ops.matmul_q8_0;
-      case DType::kQ4_K:
-        return ops.matmul_q4_k;
-      case DType::kQ5_K:
-        return ops.matmul_q5_k;
-      case DType::kQ6_K:
-        return ops.matmul_q6_k;
-    }
-    RequireFailed("a tensor type outside DType");
-  }
-
-  // All but where the results go.
-  MatMulWork WorkOf(const Linear& linear, const Input& in, std::int32_t rows) const;
-  // The outputs of tiles first .. last - 1, of which `work` says where the first one goes.
-  void Multiply(const Linear& linear, MatMulWork work, std::int64_t first, std::int64_t last) const;
-  void MatMul(std::span<const Product> products, const Input& in, std::int32_t rows, Store store);
-  // Where row i of `out` is written, in the forms that packed matrices read.
-  RowOut OutOf(Input& out, std::int64_t i) const;
-
-  const CpuVariant& variant;
-  const Ops& ops;
-  const std::vector<int> bound;  // processors of the threads; empty when they are free
-  std::thread::id taken;         // who was bound to the first of them
-  ThreadPool pool;
-  Arena arena;
-  PageStore pages;
-  RopeTable rope;
-  Attention attention;
-  Buffer attended;                 // float [rows, heads * head_dim]
-  Buffer kept;                     // of each thread: some outputs of a product or two, for all rows
-  std::vector<Greatest> greatest;  // [threads, rows]
-  std::vector<RunRow> run_rows;    // of the current call
-  bool reads_floats = false;       // a matrix of floats was packed
-};
 
 std::unique_ptr<CpuBackend> CpuBackend::Create(std::int32_t threads, std::string_view variant,
                                                Threads binding) {
@@ -233,7 +137,7 @@ void CpuBackend::RmsNorm(const Activations& x, const Vector& weight, float eps, 
                          Input& out) {
   Require(rows <= x.max_rows() && rows <= out.max_rows(), "RmsNorm: too many rows");
   Require(x.cols() == weight.size() && x.cols() == out.cols(), "RmsNorm: shapes differ");
-  out.has_floats_ = state_->reads_floats || out.blocks_.empty();
+  state_->Begin(out);
   state_->ForRows(rows, x.cols(), [&](std::int64_t i) {
     state_->ops.rms_norm(x.row(i), weight.values_, eps, x.cols(), state_->OutOf(out, i));
   });
@@ -243,7 +147,7 @@ void CpuBackend::RmsNormRows(const Activations& x, const Vector& weight, float e
                              std::span<const std::int32_t> rows, Input& out) {
   Require(std::ssize(rows) <= out.max_rows(), "RmsNormRows: too many rows");
   Require(x.cols() == weight.size() && x.cols() == out.cols(), "RmsNormRows: shapes differ");
-  out.has_floats_ = state_->reads_floats || out.blocks_.empty();
+  state_->Begin(out);
   state_->ForRows(std::ssize(rows), x.cols(), [&](std::int64_t i) {
     Require(0 <= rows[i] && rows[i] < x.max_rows(), "RmsNormRows: no such row");
     state_->ops.rms_norm(x.row(rows[i]), weight.values_, eps, x.cols(), state_->OutOf(out, i));
@@ -267,158 +171,6 @@ void CpuBackend::RmsNormAdd(const Activations& in, const Vector& weight, float e
   state_->ForRows(rows, x.cols(), [&](std::int64_t i) {
     state_->ops.rms_norm_add(in.row(i), weight.values_, eps, x.cols(), x.row(i));
   });
-}
-
-MatMulWork CpuBackend::State::WorkOf(const Linear& linear, const Input& in,
-                                     std::int32_t rows) const {
-  const Matrix& w = *linear.weights;
-  Require(rows <= in.max_rows(), "MatMul: too many rows");
-  Require(in.cols() == w.cols(), "MatMul: shapes differ");
-  Require(linear.bias == nullptr || linear.bias->size() == w.rows(), "MatMul: shapes differ");
-  const std::int64_t block = ShapeOf(w.type()).block;
-  Require(block != 1 || in.has_floats_, "MatMul: the input was written before floats were needed");
-  return {
-      .tiles = w.tiles_,
-      .depth = w.cols() / block,
-      .quants = in.blocks_.as<QuantBlock>(),
-      .quant_stride = in.cols() / kQuantBlock,
-      .floats = in.floats_.as<float>(),
-      .float_stride = in.stride_,
-      .rows = rows,
-      .out = nullptr,
-      .out_stride = 0,
-      .store = Store::kSet,
-  };
-}
-
-void CpuBackend::State::Multiply(const Linear& linear, MatMulWork work, std::int64_t first,
-                                 std::int64_t last) const {
-  const Matrix& w = *linear.weights;
-  work.tiles += first * TileBytes(w.type(), w.cols());
-  Kernel(w.type())(work, 0, last - first);
-  if (linear.bias == nullptr) return;
-  const std::int64_t output = first * kTileRows;
-  const std::int64_t outputs = std::min(last * kTileRows, w.rows()) - output;
-  for (std::int64_t i = 0; i < work.rows; ++i)
-    ops.add(linear.bias->values_ + output, outputs, work.out + i * work.out_stride);
-}
-
-void CpuBackend::State::MatMul(std::span<const Product> products, const Input& in,
-                               std::int32_t rows, Store store) {
-  for (const Product& product : products) {
-    Require(rows <= product.out->max_rows(), "MatMul: too many rows");
-    Require(product.out->cols() == product.linear.weights->rows(), "MatMul: shapes differ");
-  }
-  pool.Run([&](std::int32_t thread) {
-    for (const auto& [linear, out] : products) {
-      const Share share = ShareOf(TileCount(linear.weights->rows()), thread, pool.threads());
-      if (share.begin == share.end) continue;
-      MatMulWork work = WorkOf(linear, in, rows);
-      work.out = out->row(0) + share.begin * kTileRows;
-      work.out_stride = out->stride_;
-      work.store = store;
-      Multiply(linear, work, share.begin, share.end);
-    }
-  });
-}
-
-void CpuBackend::MatMul(const Linear& linear, const Input& in, std::int32_t rows,
-                        Activations& out) {
-  const Product product = {linear, &out};
-  state_->MatMul({&product, 1}, in, rows, Store::kSet);
-}
-
-void CpuBackend::MatMulAdd(const Linear& linear, const Input& in, std::int32_t rows,
-                           Activations& out) {
-  const Product product = {linear, &out};
-  state_->MatMul({&product, 1}, in, rows, Store::kAdd);
-}
-
-void CpuBackend::MatMulEach(std::span<const Product> products, const Input& in, std::int32_t rows) {
-  state_->MatMul(products, in, rows, Store::kSet);
-}
-
-// A thread takes some outputs of both matrices at a time, for all rows, and gates them while they
-// are in its cache: whole blocks of the result, which are quantized by themselves.
-void CpuBackend::MatMulGate(GateFunction function, const Linear& gate, const Linear& up,
-                            const Input& in, std::int32_t rows, Input& out) {
-  State& state = *state_;
-  Require(rows <= out.max_rows(), "MatMulGate: too many rows");
-  Require(gate.weights->rows() == out.cols() && up.weights->rows() == out.cols(),
-          "MatMulGate: shapes differ");
-  out.has_floats_ = state.reads_floats || out.blocks_.empty();
-  const MatMulWork gate_work = state.WorkOf(gate, in, rows);
-  const MatMulWork up_work = state.WorkOf(up, in, rows);
-  const auto op = function == GateFunction::kSilu ? state.ops.gate_silu : state.ops.gate_gelu_tanh;
-
-  constexpr std::int64_t kBlockTiles = kQuantBlock / kTileRows;
-  const std::int64_t tiles = TileCount(out.cols());
-  const std::int64_t blocks = RoundUp(tiles, kBlockTiles) / kBlockTiles;
-  const std::int64_t group = std::max<std::int64_t>(1, kKeptValues / (rows * kQuantBlock));
-  const std::int64_t values = rows * group * kQuantBlock;  // of one matrix
-  const std::int32_t threads = state.pool.threads();
-  GrowFloats(state.kept, 2 * values * threads);
-  state.pool.Run([&](std::int32_t thread) {
-    float* const gates = state.kept.as<float>() + 2 * values * thread;
-    float* const ups = gates + values;
-    const Share share = ShareOf(blocks, thread, threads);
-    for (std::int64_t first = share.begin; first < share.end; first += group) {
-      const std::int64_t last = std::min(first + group, share.end);
-      const std::int64_t stride = (last - first) * kQuantBlock;
-      const auto multiply = [&](const Linear& linear, MatMulWork work, float* results) {
-        work.out = results;
-        work.out_stride = stride;
-        state.Multiply(linear, work, first * kBlockTiles, std::min(last * kBlockTiles, tiles));
-      };
-      multiply(gate, gate_work, gates);
-      multiply(up, up_work, ups);
-      const std::int64_t column = first * kQuantBlock;
-      const std::int64_t cols = std::min(stride, out.cols() - column);
-      for (std::int64_t i = 0; i < rows; ++i) {
-        RowOut row = state.OutOf(out, i);
-        if (row.blocks != nullptr) row.blocks += first;
-        if (row.floats != nullptr) row.floats += column;
-        op(gates + i * stride, ups + i * stride, cols, row);
-      }
-    }
-  });
-}
-
-// A thread looks at some outputs for all rows while they are in its cache.
-void CpuBackend::MatMulGreatest(const Linear& linear, const Input& in,
-                                std::span<std::int32_t> out) {
-  State& state = *state_;
-  const auto rows = static_cast<std::int32_t>(out.size());
-  if (rows == 0) return;
-  const MatMulWork all = state.WorkOf(linear, in, rows);
-  const std::int64_t outputs = linear.weights->rows();
-  const std::int64_t group = std::max<std::int64_t>(1, kKeptValues / (rows * kTileRows));  // tiles
-  const std::int64_t stride = group * kTileRows;
-  const std::int32_t threads = state.pool.threads();
-  GrowFloats(state.kept, rows * stride * threads);
-  state.greatest.assign(static_cast<std::size_t>(threads) * out.size(), Greatest());
-  state.pool.Run([&](std::int32_t thread) {
-    MatMulWork work = all;
-    work.out = state.kept.as<float>() + rows * stride * thread;
-    work.out_stride = stride;
-    Greatest* const greatest = &state.greatest[static_cast<std::size_t>(thread) * out.size()];
-    const Share share = ShareOf(TileCount(outputs), thread, threads);
-    for (std::int64_t first = share.begin; first < share.end; first += group) {
-      const std::int64_t last = std::min(first + group, share.end);
-      state.Multiply(linear, work, first, last);
-      const std::int64_t output = first * kTileRows;
-      const std::int64_t count = std::min(last * kTileRows, outputs) - output;
-      for (std::int32_t i = 0; i < rows; ++i)
-        greatest[i].Look({work.out + i * stride, static_cast<std::size_t>(count)},
-                         static_cast<std::int32_t>(output));
-    }
-  });
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    Greatest best;
-    for (std::size_t t = 0; t < static_cast<std::size_t>(threads); ++t)
-      best.Take(state.greatest[t * out.size() + i]);
-    out[i] = best.at();
-  }
 }
 
 namespace {
@@ -492,7 +244,7 @@ void CpuBackend::Attend(const Activations& q, const AttentionSpan& span,
                        .q = q.row(0),
                        .out = state.attended.as<float>(),
                        .stride = q.stride_});
-  out.has_floats_ = state.reads_floats || out.blocks_.empty();
+  state.Begin(out);
   ListRows(runs, state.run_rows);
   state.ForRows(std::ssize(state.run_rows), q.cols(), [&](std::int64_t i) {
     const auto [run, in_run] = state.run_rows[static_cast<std::size_t>(i)];

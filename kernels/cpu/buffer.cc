@@ -38,4 +38,11 @@ Buffer::~Buffer() {
   if (data_ != nullptr) munmap(data_, size_);
 }
 
+void GrowFloats(Buffer& buffer, std::int64_t count) {
+  const auto bytes = static_cast<std::size_t>(count) * sizeof(float);
+  if (buffer.size() >= bytes) return;
+  buffer = Buffer();  // not both at a time
+  buffer = Buffer::MapOrThrow(bytes);
+}
+
 }  // namespace banyan::kernels

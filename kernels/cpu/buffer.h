@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace banyan::kernels {
 
@@ -33,5 +34,9 @@ class Buffer {
   void* data_ = nullptr;
   std::size_t size_ = 0;
 };
+
+// Makes room for at least so many floats; what it held is lost when it grows. Throws as MapOrThrow,
+// and leaves it empty then.
+void GrowFloats(Buffer& buffer, std::int64_t count);
 
 }  // namespace banyan::kernels

@@ -3,6 +3,7 @@
 #include "kernels/cpu/avx2.h"
 #include "kernels/cpu/avx512.h"
 #include "kernels/cpu/portable.h"
+#include "kernels/require.h"
 
 namespace banyan::kernels {
 namespace {
@@ -16,6 +17,34 @@ constexpr CpuVariant kVariants[] = {
 };
 
 }  // namespace
+
+Ops::MatMul MatMulOf(const Ops& ops, DType type) {
+  switch (type) {
+    case DType::kF32:
+      return ops.matmul_f32;
+    case DType::kF16:
+      return ops.matmul_f16;
+    case DType::kBF16:
+      return ops.matmul_bf16;
+    case DType::kQ4_0:
+      return ops.matmul_q4_0;
+    case DType::kQ4_1:
+      return ops.matmul_q4_1;
+    case DType::kQ5_0:
+      return ops.matmul_q5_0;
+    case DType::kQ5_1:
+      return ops.matmul_q5_1;
+    case DType::kQ8_0:
+      return ops.matmul_q8_0;
+    case DType::kQ4_K:
+      return ops.matmul_q4_k;
+    case DType::kQ5_K:
+      return ops.matmul_q5_k;
+    case DType::kQ6_K:
+      return ops.matmul_q6_k;
+  }
+  RequireFailed("a tensor type outside DType");
+}
 
 std::span<const CpuVariant> CpuVariants() { return kVariants; }
 

@@ -6,8 +6,12 @@
 #include <string_view>
 
 #include "kernels/cpu/ops.h"
+#include "kernels/tensor.h"
 
 namespace banyan::kernels {
+
+// The product with weights of that type.
+Ops::MatMul MatMulOf(const Ops& ops, DType type);
 
 struct CpuVariant {
   const char* name = nullptr;

@@ -8,6 +8,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/cpu/pack.h"
+#include "kernels/cpu/variants.h"
 #include "tests/kernels/variant_comparison.h"
 
 namespace banyan::kernels::testing {
@@ -31,34 +32,6 @@ TEST(VariantTable, PortableIsTheLastAndAlwaysThere) {
 constexpr DType kTypes[] = {DType::kF32,  DType::kF16,  DType::kBF16, DType::kQ4_0,
                             DType::kQ4_1, DType::kQ5_0, DType::kQ5_1, DType::kQ8_0,
                             DType::kQ4_K, DType::kQ5_K, DType::kQ6_K};
-
-Ops::MatMul KernelOf(const Ops& ops, DType type) {
-  switch (type) {
-    case DType::kF32:
-      return ops.matmul_f32;
-    case DType::kF16:
-      return ops.matmul_f16;
-    case DType::kBF16:
-      return ops.matmul_bf16;
-    case DType::kQ4_0:
-      return ops.matmul_q4_0;
-    case DType::kQ4_1:
-      return ops.matmul_q4_1;
-    case DType::kQ5_0:
-      return ops.matmul_q5_0;
-    case DType::kQ5_1:
-      return ops.matmul_q5_1;
-    case DType::kQ8_0:
-      return ops.matmul_q8_0;
-    case DType::kQ4_K:
-      return ops.matmul_q4_k;
-    case DType::kQ5_K:
-      return ops.matmul_q5_k;
-    case DType::kQ6_K:
-      return ops.matmul_q6_k;
-  }
-  return nullptr;
-}
 
 // The bits of the codes of weights.
 enum class Codes { kRandom, kZeros, kOnes };
@@ -128,10 +101,10 @@ Row Product(const Ops& ops, DType type, const Shape& shape, Codes codes, Source&
                      .out = out.data(),
                      .out_stride = stride,
                      .store = Store::kSet};
-  KernelOf(ops, type)(work, 0, tiles);
+  MatMulOf(ops, type)(work, 0, tiles);
   Row results = out;
   work.store = Store::kAdd;
-  KernelOf(ops, type)(work, tiles / 2, tiles);
+  MatMulOf(ops, type)(work, tiles / 2, tiles);
   results.insert(results.end(), out.begin(), out.end());
   return results;
 }
