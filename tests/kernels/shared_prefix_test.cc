@@ -118,7 +118,7 @@ class Stage {
   };
   std::size_t row_size() const { return static_cast<std::size_t>(heads_ * head_dim_); }
 
-  const Ops& ops_ = *FindCpuVariant()->ops;
+  const Ops& ops_ = *FindCpuVariant(TestedVariant())->ops;
   int heads_;
   int head_dim_;
   PageStore store_;
