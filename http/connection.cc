@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <tuple>
 #include <utility>
 
 #include <sys/socket.h>
+
+#include <boost/asio/error.hpp>
 
 #include "http/await.h"
 
@@ -22,9 +25,10 @@ constexpr std::size_t kIdleBufferBytes = 4 << 10;
 }  // namespace
 
 Connection::Connection(asio::ip::tcp::socket socket, const Options& options)
-    : options_(options),
-      stream_(std::move(socket)),
-      input_(options.max_header_bytes + kReadBytes) {}
+    : options_(options), stream_(std::move(socket)), input_(options.max_header_bytes + kReadBytes) {
+  boost::system::error_code not_open;  // then nothing else works either
+  stream_.socket().non_blocking(true, not_open);
+}
 
 std::string_view Connection::input() const {
   const auto bytes = input_.cdata();
@@ -50,11 +54,17 @@ asio::awaitable<bool> Connection::ReadFirst() {
   co_return more;
 }
 
+// A deadline costs more than sending a token does, and most of what is written fits at once into
+// the socket's buffer.
 asio::awaitable<bool> Connection::Write(Pieces pieces) {
   while (pieces[0].size() + pieces[1].size() > 0) {
     if (closed_) co_return false;
-    stream_.expires_after(options_.write_timeout);
-    const auto [error, written] = co_await stream_.async_write_some(pieces, kAwait);
+    boost::system::error_code error;
+    std::size_t written = stream_.socket().write_some(pieces, error);
+    if (error == asio::error::would_block) {
+      stream_.expires_after(options_.write_timeout);
+      std::tie(error, written) = co_await stream_.async_write_some(pieces, kAwait);
+    }
     if (error) Close();
     const std::size_t of_first = std::min(written, pieces[0].size());
     pieces[0] += of_first;
