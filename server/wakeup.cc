@@ -1,27 +1,39 @@
 #include "server/wakeup.h"
 
-#include <boost/asio/post.hpp>
+#include <utility>
+
+#include <boost/asio/async_result.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 namespace banyan::server {
+namespace asio = boost::asio;
 
-Wakeup::Wakeup(const boost::asio::any_io_executor& strand)
-    : never_(strand, boost::asio::steady_timer::time_point::max()) {}
+Wakeup::Wakeup(const asio::any_io_executor& strand)
+    : never_(strand, asio::steady_timer::time_point::max()) {}
 
 void Wakeup::Notify() {
-  boost::asio::post(never_.get_executor(), [self = shared_from_this()] {
-    self->notified_ = true;
-    self->never_.cancel();
-  });
+  const std::lock_guard lock(mutex_);
+  notified_ = true;
+  never_.cancel();
 }
 
-boost::asio::awaitable<void> Wakeup::Wait() {
-  while (!notified_) {
+asio::awaitable<void> Wakeup::Wait() {
+  while (!TakeNotice()) {
     boost::system::error_code cancelled;
-    co_await never_.async_wait(boost::asio::redirect_error(boost::asio::use_awaitable, cancelled));
+    auto token = asio::redirect_error(asio::use_awaitable, cancelled);
+    const auto wait = [this](auto handler) {
+      const std::lock_guard lock(mutex_);
+      never_.async_wait(std::move(handler));
+      if (notified_) never_.cancel();  // it came in between, when there was no wait to end
+    };
+    co_await asio::async_initiate<decltype(token), void(boost::system::error_code)>(wait, token);
   }
-  notified_ = false;
+}
+
+bool Wakeup::TakeNotice() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(notified_, false);
 }
 
 }  // namespace banyan::server

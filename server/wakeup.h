@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -12,7 +13,10 @@ namespace banyan::server {
 // No wake-up is lost: one that comes while nobody waits ends the next Wait at once. Several before
 // a Wait count as one. Shared by the two sides, so that Notify is safe when the coroutine is gone;
 // the executor's io_context must live as long as anybody may call Notify.
-class Wakeup : public std::enable_shared_from_this<Wakeup> {
+//
+// A token may come every millisecond or two while all processors compute, so one wake-up is one
+// sleeping I/O thread that resumes the coroutine, and nothing goes by way of another.
+class Wakeup {
  public:
   // `strand` runs one handler at a time.
   explicit Wakeup(const boost::asio::any_io_executor& strand);
@@ -23,8 +27,11 @@ class Wakeup : public std::enable_shared_from_this<Wakeup> {
   boost::asio::awaitable<void> Wait();
 
  private:
+  bool TakeNotice();  // whether there was one since the last call
+
+  std::mutex mutex_;                 // guards both: a timer is not for two threads at a time
   boost::asio::steady_timer never_;  // expires never; cancelling it resumes the waiter
-  bool notified_ = false;            // touched on the strand only
+  bool notified_ = false;
 };
 
 }  // namespace banyan::server
