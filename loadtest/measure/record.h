@@ -36,7 +36,8 @@ struct Record {
   std::string error;  // what the server or the system said; empty when ok
 
   Tick scheduled{0};  // when it should have been sent
-  Tick sent{0};       // when its first byte was handed to the system, after any connecting
+  // When its first byte was handed to the system, after any connecting; 0 when it never was.
+  Tick sent{0};
   // Events with content, whatever came before them (a role, a keep-alive comment); nullopt: none
   // came.
   std::optional<Tick> first_content;

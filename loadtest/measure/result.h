@@ -37,9 +37,9 @@ struct ClientUse {
 
 struct Result {
   // What was run: target, model, workload, loop, bounds, version, time of day: in the order of
-  // reports.
+  // reports. No name twice.
   std::vector<std::pair<std::string, std::string>> facts;
-  Tick warm_up{0};   // requests sent before this are in `records` and in no summary
+  Tick warm_up{0};
   Tick duration{0};  // of the whole run
   bool interrupted = false;
   std::vector<Record> records;  // in the order in which they ended
@@ -47,6 +47,10 @@ struct Result {
   std::vector<Second> timeline;
   std::vector<ServerSample> server;
   ClientUse client;
+
+  // Requests of the warm-up are in `records` and in no summary. The scheduled time decides, because
+  // every request has one: those that could not be sent are not lost.
+  bool Measured(const Record& record) const { return record.scheduled >= warm_up; }
 };
 
 }  // namespace banyan::loadtest

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "loadtest/measure/summary.h"
@@ -20,8 +21,10 @@ std::string Table(const Result& result,
 std::string Json(
     const Report& report);  // the summary, and every request; docs/loadtest.md has the schema
 absl::StatusOr<Report> ParseReport(std::string_view json);
-std::string Csv(const Result& result);   // a line per request, RFC 4180
-std::string Page(const Report& report);  // one HTML file, nothing loaded from elsewhere
+std::string Csv(const Result& result);  // a line per request, RFC 4180
+// One HTML file, nothing loaded from elsewhere. Of one run, or of the steps of a sweep: curves over
+// all, then the last step's own.
+std::string Page(const std::vector<Report>& steps);
 
 // Writes all of it or nothing: to a temporary file beside, then renamed. The system's own words
 // when it fails (a full disk, no permission).
