@@ -4,7 +4,7 @@
 // order, one fused multiply-add at a time, whatever the number of input rows: the chains, and so
 // the bits, of matmul_avx2.h, whose two halves of a tile are one register here.
 //
-// A format has kTileBytes and kInputBytes of one step of MatMulWork::depth, and
+// A format is one of tile_loop.h with
 //   Dot<kRows>(work, tile, row, ahead, sums)  adds to sums[r] the products of the tile and input
 //                                             row `row` + r.
 // Loops over the registers of a register tile are all unrolled: a single one that is not would keep
@@ -13,18 +13,11 @@
 
 #include <immintrin.h>
 
-#include "kernels/cpu/ahead_avx512.h"
 #include "kernels/cpu/ops.h"
+#include "kernels/cpu/tile_loop.h"
 
 namespace banyan::kernels::avx512 {
 namespace {
-
-// Input rows of one register tile: eight leave room for a unit's codes, which so are unpacked once
-// for all of them.
-constexpr int kMaxRows = 8;
-// Input rows are walked in groups of about this many bytes, which stay in the second-level cache
-// while the tiles of weights pass by.
-constexpr std::int64_t kGroupBytes = 384 << 10;
 
 // Sixteen f16.
 [[maybe_unused]] inline __m512 LoadHalves(const std::byte* at) {
@@ -47,49 +40,26 @@ using Sums = __m512[kRows];
   _mm512_storeu_ps(out, sum);
 }
 
-template <class Format, int kRows>
-[[gnu::noinline]] void OneRegisterTile(const MatMulWork& work, std::int64_t tile, std::int32_t row,
-                                       Ahead& ahead) {
-  Sums<kRows> sums;
-#pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r) sums[r] = _mm512_setzero_ps();
-  const std::byte* weights = work.tiles + tile * work.depth * Format::kTileBytes;
-  Format::template Dot<kRows>(work, weights, row, ahead, sums);
-#pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r) Write(work, tile, row + r, sums[r]);
-}
+struct Registers {
+  // Eight leave room for a unit's codes, which so are unpacked once for all of them.
+  static constexpr int kMaxRows = 8;
 
-// Input rows begin .. end - 1, while one tile of weights stays near: as few register tiles as will
-// do, of sizes that differ by one at most.
-template <class Format>
-void OneTile(const MatMulWork& work, std::int64_t tile, std::int32_t begin, std::int32_t end,
-             bool last) {
-  static constexpr void (*kTiles[])(const MatMulWork&, std::int64_t, std::int32_t, Ahead&) = {
-      OneRegisterTile<Format, 1>, OneRegisterTile<Format, 2>,       OneRegisterTile<Format, 3>,
-      OneRegisterTile<Format, 4>, OneRegisterTile<Format, 5>,       OneRegisterTile<Format, 6>,
-      OneRegisterTile<Format, 7>, OneRegisterTile<Format, kMaxRows>};
-  const std::int64_t tile_bytes = work.depth * Format::kTileBytes;
-  const std::int64_t input_bytes = work.depth * Format::kInputBytes;
-  std::int32_t passes = (end - begin + kMaxRows - 1) / kMaxRows;
-  Ahead ahead =
-      LookAhead(work.tiles + (tile + 1) * tile_bytes, tile_bytes, input_bytes, end - begin, passes);
-  if (last) ahead = {};
-  for (std::int32_t row = begin; row < end; --passes) {
-    const std::int32_t rows = (end - row + passes - 1) / passes;
-    kTiles[rows - 1](work, tile, row, ahead);
-    row += rows;
+  template <class Format, int kRows>
+  [[gnu::noinline]] static void Tile(const MatMulWork& work, std::int64_t tile, std::int32_t row,
+                                     Ahead& ahead) {
+    Sums<kRows> sums;
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) sums[r] = _mm512_setzero_ps();
+    const std::byte* weights = work.tiles + tile * work.depth * Format::kTileBytes;
+    Format::template Dot<kRows>(work, weights, row, ahead, sums);
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) Write(work, tile, row + r, sums[r]);
   }
-}
+};
 
 template <class Format>
 void Product(const MatMulWork& work, std::int64_t first, std::int64_t last) {
-  auto group = static_cast<std::int32_t>(kGroupBytes / (work.depth * Format::kInputBytes));
-  group = group < kMaxRows ? kMaxRows : group / kMaxRows * kMaxRows;
-  for (std::int32_t begin = 0; begin < work.rows; begin += group) {
-    const std::int32_t end = work.rows - begin < group ? work.rows : begin + group;
-    for (std::int64_t tile = first; tile < last; ++tile)
-      OneTile<Format>(work, tile, begin, end, tile + 1 == last);
-  }
+  AllTiles<Registers, Format>(work, first, last);
 }
 
 }  // namespace

@@ -33,23 +33,31 @@ template <class Type>
 struct Floats {
   static constexpr int kTileBytes = kTileRows * Type::kBytes;
   static constexpr int kInputBytes = sizeof(float);
+  static constexpr bool kInOrder = true;
 
   template <int kRows>
-  static void Dot(const MatMulWork& work, const std::byte* tile, std::int32_t row,
+  static void Dot(const MatMulWork& work, const std::byte* tile, std::int32_t row, Ahead& ahead,
                   Sums<kRows>& sums) {
     const float* x = work.floats + row * work.float_stride;
-    for (std::int64_t k = 0; k < work.depth; ++k, ++x, tile += kTileBytes) {
-      __m256 w[kHalves];
+    for (std::int64_t k = 0; k < work.depth;) {
+      FetchAhead<kUnit * kTileBytes>(ahead);
+      const std::int64_t end = work.depth - k < kUnit ? work.depth : k + kUnit;
+      for (; k < end; ++k, ++x, tile += kTileBytes) {
+        __m256 w[kHalves];
 #pragma GCC unroll 2
-      for (int h = 0; h < kHalves; ++h) w[h] = Type::Eight(tile + h * kTileBytes / kHalves);
+        for (int h = 0; h < kHalves; ++h) w[h] = Type::Eight(tile + h * kTileBytes / kHalves);
 #pragma GCC unroll 4
-      for (int r = 0; r < kRows; ++r) {
-        const __m256 value = _mm256_broadcast_ss(x + r * work.float_stride);
+        for (int r = 0; r < kRows; ++r) {
+          const __m256 value = _mm256_broadcast_ss(x + r * work.float_stride);
 #pragma GCC unroll 2
-        for (int h = 0; h < kHalves; ++h) sums[h][r] = _mm256_fmadd_ps(w[h], value, sums[h][r]);
+          for (int h = 0; h < kHalves; ++h) sums[h][r] = _mm256_fmadd_ps(w[h], value, sums[h][r]);
+        }
       }
     }
   }
+
+ private:
+  static constexpr std::int64_t kUnit = 16;  // columns from one look ahead to the next
 };
 
 }  // namespace

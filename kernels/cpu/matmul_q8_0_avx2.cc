@@ -9,51 +9,44 @@
 namespace banyan::kernels::avx2 {
 namespace {
 
-struct Q8_0 {
-  static constexpr int kTileBytes = kTileQ8_0.tile_bytes;
-  static constexpr int kInputBytes = sizeof(QuantBlock);
-
+struct Q8_0 : OfUnits<Q8_0, kTileQ8_0> {
   // |w| (0..128, as unsigned) times x with w's sign: a pair is at most 2 * 128 * 127 = 32512, so
   // the 16-bit sum of one pair never saturates; pairs add up in 32 bits. w = -128 needs no care:
   // its |w| is 128 unsigned, and only x (never -128) is negated.
   template <int kRows>
-  static void Dot(const MatMulWork& work, const std::byte* tile, std::int32_t row,
-                  Sums<kRows>& sums) {
-    const QuantBlock* x = work.quants + row * work.quant_stride;
+  [[gnu::always_inline]] static inline void DotUnit(const std::byte* head, const std::byte* unit,
+                                                    const QuantBlock* x, std::int64_t stride,
+                                                    Sums<kRows>& sums) {
     const __m256i ones = _mm256_set1_epi16(1);
-    for (std::int64_t b = 0; b < work.depth; ++b, ++x, tile += kTileBytes) {
-      const std::byte* unit = tile + kTileQ8_0.head_bytes;
-      __m256i integers[kHalves][kRows];
+    __m256i integers[kHalves][kRows];
 #pragma GCC unroll 8
-      for (int j = 0; j < 8; ++j) {
-        __m256i w[kHalves];
-        __m256i magnitude[kHalves];
-#pragma GCC unroll 2
-        for (int h = 0; h < kHalves; ++h) {
-          w[h] = Load(unit + 64 * j + 32 * h);
-          magnitude[h] = _mm256_abs_epi8(w[h]);
-        }
-#pragma GCC unroll 4
-        for (int r = 0; r < kRows; ++r) {
-          const __m256i four = Broadcast4(x[r * work.quant_stride].q + 4 * j);
-#pragma GCC unroll 2
-          for (int h = 0; h < kHalves; ++h) {
-            const __m256i pairs = _mm256_maddubs_epi16(magnitude[h], _mm256_sign_epi8(four, w[h]));
-            const __m256i product = _mm256_madd_epi16(pairs, ones);
-            integers[h][r] = j == 0 ? product : _mm256_add_epi32(integers[h][r], product);
-            Pin(integers[h][r]);
-          }
-        }
-      }
+    for (int j = 0; j < 8; ++j) {
+      __m256i w[kHalves];
+      __m256i magnitude[kHalves];
 #pragma GCC unroll 2
       for (int h = 0; h < kHalves; ++h) {
-        const __m256 d = LoadHalves(tile + 16 * h);
+        w[h] = Load(unit + 64 * j + 32 * h);
+        magnitude[h] = _mm256_abs_epi8(w[h]);
+      }
 #pragma GCC unroll 4
-        for (int r = 0; r < kRows; ++r) {
-          const __m256 scale =
-              _mm256_mul_ps(d, _mm256_broadcast_ss(&x[r * work.quant_stride].scale));
-          sums[h][r] = _mm256_fmadd_ps(scale, _mm256_cvtepi32_ps(integers[h][r]), sums[h][r]);
+      for (int r = 0; r < kRows; ++r) {
+        const __m256i four = Broadcast4(x[r * stride].q + 4 * j);
+#pragma GCC unroll 2
+        for (int h = 0; h < kHalves; ++h) {
+          const __m256i pairs = _mm256_maddubs_epi16(magnitude[h], _mm256_sign_epi8(four, w[h]));
+          const __m256i product = _mm256_madd_epi16(pairs, ones);
+          integers[h][r] = j == 0 ? product : _mm256_add_epi32(integers[h][r], product);
+          Pin(integers[h][r]);
         }
+      }
+    }
+#pragma GCC unroll 2
+    for (int h = 0; h < kHalves; ++h) {
+      const __m256 d = LoadHalves(head + 16 * h);
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; ++r) {
+        const __m256 scale = _mm256_mul_ps(d, _mm256_broadcast_ss(&x[r * stride].scale));
+        sums[h][r] = _mm256_fmadd_ps(scale, _mm256_cvtepi32_ps(integers[h][r]), sums[h][r]);
       }
     }
   }
