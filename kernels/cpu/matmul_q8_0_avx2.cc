@@ -26,7 +26,7 @@ struct Q8_0 : OfUnits<Q8_0, kTileQ8_0> {
 #pragma GCC unroll 2
       for (int h = 0; h < kHalves; ++h) {
         w[h] = Load(unit + 64 * j + 32 * h);
-        magnitude[h] = _mm256_abs_epi8(w[h]);
+        magnitude[h] = Magnitude(w[h]);
       }
 #pragma GCC unroll 4
       for (int r = 0; r < kRows; ++r) {
@@ -49,6 +49,12 @@ struct Q8_0 : OfUnits<Q8_0, kTileQ8_0> {
         sums[h][r] = _mm256_fmadd_ps(scale, _mm256_cvtepi32_ps(integers[h][r]), sums[h][r]);
       }
     }
+  }
+
+  // As unsigned bytes, w or -w is the lesser. `abs` would compete with the multiplications for
+  // their units.
+  static __m256i Magnitude(__m256i w) {
+    return _mm256_min_epu8(w, _mm256_sub_epi8(_mm256_setzero_si256(), w));
   }
 };
 
