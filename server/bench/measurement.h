@@ -1,7 +1,7 @@
 // The CPU kernels beside what the machine can do at most: the roofline model. Williams, Waterman &
 // Patterson, "Roofline: an insightful visual performance model", 2009.
 //
-// Roofs are measured, not looked up:
+// Roofs are measured, not looked up, before the kernels and after them; the higher counts:
 //   memory   a streaming read of 512 MiB, 32 MiB at a time
 //   cache    the same of 256 KiB a thread, which a second-level cache holds
 //   products multiply-adds of the product itself, of 64 rows with weights and inputs in that cache,

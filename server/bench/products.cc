@@ -1,6 +1,8 @@
 // Products with weights, as a step computes them, at every number of rows.
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <iterator>
 #include <span>
 #include <string>
 #include <utility>
@@ -115,26 +117,30 @@ void AddToStep(const ProductShape& product, const KernelResult& result, KernelRe
 }  // namespace
 
 void MeasureProducts(Gauge& gauge) {
-  std::array<KernelResult, kRows.size()> steps;
-  for (std::size_t i = 0; i < kRows.size(); ++i) {
-    steps[i].rows = kRows[i];
-    steps[i].name = kRows[i] == kPrefillRows ? "all of a prefill step" : "all of a step";
-  }
   for (const ProductShape& product : gauge.shape.products) {
     ProductBench bench(gauge, product);
-    for (KernelResult& step : steps) {
+    for (const std::int32_t rows : kRows) {
       const double seconds =
-          QuickestCall(gauge.slice, [&](std::int64_t call) { bench.Run(call, step.rows); });
-      AddToStep(product,
-                gauge.Add(KernelGroup::kProducts, NameOf(product), step.rows,
-                          bench.WorkOf(step.rows), seconds),
-                step);
+          QuickestCall(gauge.slice, [&](std::int64_t call) { bench.Run(call, rows); });
+      gauge.Add(KernelGroup::kProducts, NameOf(product), rows, bench.WorkOf(rows), seconds);
     }
   }
-  for (KernelResult& step : steps) {
+}
+
+void AddSteps(Gauge& gauge) {
+  std::vector<KernelResult>& kernels = gauge.report.kernels;
+  const std::vector<ProductShape>& products = gauge.shape.products;
+  std::array<KernelResult, kRows.size()> steps;
+  for (std::size_t i = 0; i < kRows.size(); ++i) {
+    KernelResult& step = steps[i];
+    step.rows = kRows[i];
+    step.name = kRows[i] == kPrefillRows ? "all of a prefill step" : "all of a step";
+    for (std::size_t p = 0; p < products.size(); ++p)
+      AddToStep(products[p], kernels[p * kRows.size() + i], step);
     step.least.bound = LeastTime(step.work, gauge.report.roofs).bound;
-    gauge.report.kernels.push_back(std::move(step));
   }
+  const auto end = kernels.begin() + static_cast<std::ptrdiff_t>(products.size() * kRows.size());
+  kernels.insert(end, std::make_move_iterator(steps.begin()), std::make_move_iterator(steps.end()));
 }
 
 }  // namespace banyan::server
