@@ -33,7 +33,7 @@ struct Affine : OfUnits<Affine<kTile>, kTile> {
     const __m256i low = _mm256_set1_epi8(15);
     __m256i integers[kHalves][kRows];
     if constexpr (kFiveBits) Centre<kRows>(x, stride, integers);
-#pragma GCC unroll 4
+#pragma GCC unroll 6
     for (int j = 0; j < 4; ++j) {
       __m256i pairs[kHalves];
       __m256i w[kHalves];
@@ -53,7 +53,7 @@ struct Affine : OfUnits<Affine<kTile>, kTile> {
     for (int h = 0; h < kHalves; ++h) {
       const __m256 d = Scale(head, unit, h);
       const __m256 offset = Offset(d, head, unit, h);
-#pragma GCC unroll 4
+#pragma GCC unroll 6
       for (int r = 0; r < kRows; ++r) {
         const QuantBlock& block = x[r * stride];
         const __m256 scale = _mm256_mul_ps(d, _mm256_broadcast_ss(&block.scale));
@@ -68,7 +68,7 @@ struct Affine : OfUnits<Affine<kTile>, kTile> {
   template <int kRows>
   static void Centre(const QuantBlock* x, std::int64_t stride,
                      __m256i (&integers)[kHalves][kRows]) {
-#pragma GCC unroll 4
+#pragma GCC unroll 6
     for (int r = 0; r < kRows; ++r) {
       const QuantBlock& block = x[r * stride];
       const __m256i start =
@@ -90,7 +90,7 @@ struct Affine : OfUnits<Affine<kTile>, kTile> {
   template <int kRows>
   static void AddProducts(const __m256i (&w)[kHalves], const QuantBlock* x, std::int64_t stride,
                           int column, bool first, __m256i (&integers)[kHalves][kRows]) {
-#pragma GCC unroll 4
+#pragma GCC unroll 6
     for (int r = 0; r < kRows; ++r) {
       const __m256i four = Broadcast4(x[r * stride].q + column);
 #pragma GCC unroll 2

@@ -2,7 +2,7 @@
 //
 // Lane r of an accumulator belongs to row r of a tile and sums over the columns in increasing
 // order, one fused multiply-add at a time, whatever the number of input rows: a register tile of
-// four input rows does to each of them exactly what a tile of one does.
+// several does to each of them exactly what a tile of one does.
 //
 // A format is one of tile_loop.h with
 //   Dot<kRows>(work, tile, row, ahead, sums)  adds to sums[h][r] the products of half h of the tile
@@ -42,19 +42,17 @@ template <int kRows>
 using Sums = __m256[kHalves][kRows];
 
 struct Registers {
-  static constexpr int kMaxRows = 4;
-
   template <class Format, int kRows>
   [[gnu::noinline]] static void Tile(const MatMulWork& work, std::int64_t tile, std::int32_t row,
                                      Ahead& ahead) {
     Sums<kRows> sums;
 #pragma GCC unroll 2
     for (int h = 0; h < kHalves; ++h)
-#pragma GCC unroll 4
+#pragma GCC unroll 6
       for (int r = 0; r < kRows; ++r) sums[h][r] = _mm256_setzero_ps();
     const std::byte* weights = work.tiles + tile * work.depth * Format::kTileBytes;
     Format::template Dot<kRows>(work, weights, row, ahead, sums);
-#pragma GCC unroll 4
+#pragma GCC unroll 6
     for (int r = 0; r < kRows; ++r) {
       float* out = work.out + (row + r) * work.out_stride + tile * kTileRows;
 #pragma GCC unroll 2
@@ -82,6 +80,8 @@ template <class Format, TileLayout kTile>
 struct OfUnits {
   static constexpr int kTileBytes = kTile.tile_bytes;
   static constexpr int kUnits = kTile.block / kQuantBlock;
+  // The sums of six rows leave four registers; 8 bits also need magnitudes there.
+  static constexpr int kMaxRows = kTile.low_bits == 8 ? 4 : 6;
   // The high bits of codes are loaded before most of what lies below them.
   static constexpr bool kInOrder = kUnits == 1 && kTile.high_bits == 0;
   static constexpr int kInputBytes = kUnits * static_cast<int>(sizeof(QuantBlock));

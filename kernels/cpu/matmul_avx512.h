@@ -40,10 +40,10 @@ using Sums = __m512[kRows];
   _mm512_storeu_ps(out, sum);
 }
 
-struct Registers {
-  // Eight leave room for a unit's codes, which so are unpacked once for all of them.
-  static constexpr int kMaxRows = 8;
+// Of any format: eight leave room for a unit's codes, which so are unpacked once for all of them.
+constexpr int kRegisterRows = 8;
 
+struct Registers {
   template <class Format, int kRows>
   [[gnu::noinline]] static void Tile(const MatMulWork& work, std::int64_t tile, std::int32_t row,
                                      Ahead& ahead) {

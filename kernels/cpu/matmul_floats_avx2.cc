@@ -33,6 +33,7 @@ template <class Type>
 struct Floats {
   static constexpr int kTileBytes = kTileRows * Type::kBytes;
   static constexpr int kInputBytes = sizeof(float);
+  static constexpr int kMaxRows = 6;
   static constexpr bool kInOrder = true;
 
   template <int kRows>
@@ -46,7 +47,7 @@ struct Floats {
         __m256 w[kHalves];
 #pragma GCC unroll 2
         for (int h = 0; h < kHalves; ++h) w[h] = Type::Eight(tile + h * kTileBytes / kHalves);
-#pragma GCC unroll 4
+#pragma GCC unroll 6
         for (int r = 0; r < kRows; ++r) {
           const __m256 value = _mm256_broadcast_ss(x + r * work.float_stride);
 #pragma GCC unroll 2

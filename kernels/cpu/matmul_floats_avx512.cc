@@ -31,6 +31,7 @@ template <class Type>
 struct Floats {
   static constexpr int kTileBytes = kTileRows * Type::kBytes;
   static constexpr int kInputBytes = sizeof(float);
+  static constexpr int kMaxRows = kRegisterRows;
   static constexpr bool kInOrder = true;
 
   template <int kRows>

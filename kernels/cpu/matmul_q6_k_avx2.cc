@@ -28,12 +28,12 @@ struct Q6_K : OfUnits<Q6_K, kTileQ6_K> {
     for (int g = 0; g < 2; ++g) {
       __m256i run[kHalves][kRows];
       Centre<kRows>(x, stride, g, run);
-#pragma GCC unroll 4
+#pragma GCC unroll 6
       for (int j = 0; j < 4; ++j) {
         __m256i w[kHalves];
 #pragma GCC unroll 2
         for (int h = 0; h < kHalves; ++h) w[h] = CodesOf(unit, h, g, j);
-#pragma GCC unroll 4
+#pragma GCC unroll 6
         for (int r = 0; r < kRows; ++r) {
           const __m256i four = Broadcast4(x[r * stride].q + 16 * g + 4 * j);
 #pragma GCC unroll 2
@@ -46,7 +46,7 @@ struct Q6_K : OfUnits<Q6_K, kTileQ6_K> {
 #pragma GCC unroll 2
       for (int h = 0; h < kHalves; ++h) {
         const __m256i scales = LoadScales(unit + kTile.scales_at + kTileRows * g + 8 * h);
-#pragma GCC unroll 4
+#pragma GCC unroll 6
         for (int r = 0; r < kRows; ++r) {
           const __m256i product = _mm256_madd_epi16(run[h][r], scales);
           integers[h][r] = g == 0 ? product : _mm256_add_epi32(integers[h][r], product);
@@ -56,7 +56,7 @@ struct Q6_K : OfUnits<Q6_K, kTileQ6_K> {
 #pragma GCC unroll 2
     for (int h = 0; h < kHalves; ++h) {
       const __m256 d = LoadHalves(head + 16 * h);
-#pragma GCC unroll 4
+#pragma GCC unroll 6
       for (int r = 0; r < kRows; ++r) {
         const __m256 scale = _mm256_mul_ps(d, _mm256_broadcast_ss(&x[r * stride].scale));
         sums[h][r] = _mm256_fmadd_ps(scale, _mm256_cvtepi32_ps(integers[h][r]), sums[h][r]);
@@ -67,7 +67,7 @@ struct Q6_K : OfUnits<Q6_K, kTileQ6_K> {
   template <int kRows>
   static void Centre(const QuantBlock* x, std::int64_t stride, int g,
                      __m256i (&run)[kHalves][kRows]) {
-#pragma GCC unroll 4
+#pragma GCC unroll 6
     for (int r = 0; r < kRows; ++r) {
       const __m256i start = _mm256_slli_epi16(Broadcast4(x[r * stride].centring[g]), 1);
 #pragma GCC unroll 2

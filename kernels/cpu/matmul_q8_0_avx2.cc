@@ -28,7 +28,7 @@ struct Q8_0 : OfUnits<Q8_0, kTileQ8_0> {
         w[h] = Load(unit + 64 * j + 32 * h);
         magnitude[h] = Magnitude(w[h]);
       }
-#pragma GCC unroll 4
+#pragma GCC unroll 6
       for (int r = 0; r < kRows; ++r) {
         const __m256i four = Broadcast4(x[r * stride].q + 4 * j);
 #pragma GCC unroll 2
@@ -43,7 +43,7 @@ struct Q8_0 : OfUnits<Q8_0, kTileQ8_0> {
 #pragma GCC unroll 2
     for (int h = 0; h < kHalves; ++h) {
       const __m256 d = LoadHalves(head + 16 * h);
-#pragma GCC unroll 4
+#pragma GCC unroll 6
       for (int r = 0; r < kRows; ++r) {
         const __m256 scale = _mm256_mul_ps(d, _mm256_broadcast_ss(&x[r * stride].scale));
         sums[h][r] = _mm256_fmadd_ps(scale, _mm256_cvtepi32_ps(integers[h][r]), sums[h][r]);

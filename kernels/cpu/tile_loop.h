@@ -3,10 +3,10 @@
 //
 // For the files of several sets of instructions, each with its own copy: nothing here has a name
 // that a linker sees. `Registers`, of the set, has
-//   kMaxRows                                         input rows of the largest register tile
-//   Tile<Format, kRows>(work, tile, row, ahead)      computes one tile's outputs of kRows rows
+//   Tile<Format, kRows>(work, tile, row, ahead)   computes one tile's outputs of kRows rows
 // and a format
 //   kTileBytes, kInputBytes   of one step of MatMulWork::depth
+//   kMaxRows                  input rows of its largest register tile
 //   kInOrder                  whether its loads come in the order of memory
 #pragma once
 
@@ -78,7 +78,7 @@ void RegisterTile(const MatMulWork& work, std::int64_t tile, std::int32_t row, s
 template <class Registers, class Format>
 void OneTile(const MatMulWork& work, std::int64_t tile, std::int32_t begin, std::int32_t end,
              bool last) {
-  constexpr std::int32_t kMaxRows = Registers::kMaxRows;
+  constexpr std::int32_t kMaxRows = Format::kMaxRows;
   std::int32_t passes = (end - begin + kMaxRows - 1) / kMaxRows;
   const std::byte* weights = work.tiles + tile * work.depth * Format::kTileBytes;
   Ahead ahead = LookAhead<Format>(weights, work.depth, end - begin, passes, last);
@@ -94,7 +94,7 @@ void AllTiles(const MatMulWork& work, std::int64_t first, std::int64_t last) {
   // Input rows are walked in groups of about this many bytes, which stay in the second-level cache
   // while the tiles of weights pass by.
   constexpr std::int64_t kGroupBytes = 384 << 10;
-  constexpr std::int32_t kMaxRows = Registers::kMaxRows;
+  constexpr std::int32_t kMaxRows = Format::kMaxRows;
   auto group = static_cast<std::int32_t>(kGroupBytes / (work.depth * Format::kInputBytes));
   group = group < kMaxRows ? kMaxRows : group / kMaxRows * kMaxRows;
   for (std::int32_t begin = 0; begin < work.rows; begin += group) {

@@ -18,6 +18,7 @@ template <class Unit, TileLayout kTile>
 struct OfUnits {
   static constexpr int kTileBytes = kTile.tile_bytes;
   static constexpr int kUnits = kTile.block / kQuantBlock;
+  static constexpr int kMaxRows = kRegisterRows;
   static constexpr bool kInOrder = true;
   static constexpr int kInputBytes = kUnits * static_cast<int>(sizeof(QuantBlock));
 
