@@ -2,18 +2,19 @@
 // knows no sockets and asks no clock: every time is given.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/clock.h"
+#include "loadtest/client/answer_part.h"
 #include "loadtest/measure/record.h"
 
 namespace banyan::loadtest {
-
-enum class Api : std::uint8_t { kChat, kCompletions };
 
 // One event with content.
 struct ContentEvent {
@@ -23,17 +24,20 @@ struct ContentEvent {
 
 class AnswerReader {
  public:
-  // A line over this ends the reading with kMalformed.
+  // A line over this ends the reading with kMalformed, as do an event and a whole answer.
   static constexpr std::size_t kMaxLineBytes = 16 << 20;
 
-  explicit AnswerReader(Api api) : api_(api) {}
+  explicit AnswerReader(Api api) : parser_(api) {}
 
   void Head(int status, std::string_view content_type, Tick at);
   // False when the answer is over, with [DONE] or a fault; later bytes are ignored.
   bool Body(std::string_view bytes, Tick at);
-  // The body is complete. Fills the outcome, error, finish_reason, usage and content fields of
-  // `record`.
+  // The body is complete. Fills the outcome, status, error, finish_reason, usage, content and end
+  // fields of `record`. An answer ends with its [DONE], when it has one.
   void Finish(Tick at, Record& record);
+
+  bool done() const { return done_at_.has_value(); }      // [DONE] came
+  bool failed() const { return fault_ != Outcome::kOk; }  // no more of it is wanted
 
   const std::string& text() const { return text_; }  // the answer so far
   // In order. Content is what a reader of the answer would see or a client would act on: content,
@@ -41,12 +45,41 @@ class AnswerReader {
   const std::vector<ContentEvent>& events() const { return events_; }
 
  private:
-  bool Line(std::string_view line, Tick at);
-  bool Data(std::string_view json, Tick at);
+  enum class Form : std::uint8_t {
+    kUnknown,  // the first byte will tell
+    kEvents,
+    kWhole,    // one JSON text
+    kRefused,  // another status than 200
+  };
 
-  const Api api_;
+  bool Lines(std::string_view bytes, Tick at);
+  bool Line(std::string_view line, Tick at);
+  bool Field(std::string_view name, std::string_view value);
+  bool Dispatch(Tick at);
+  bool Data(std::string_view json, Tick at);
+  bool Keep(std::string_view bytes, std::string& buffer);
+  void FinishWhole(Tick at);
+  bool Fault(Outcome outcome, std::string error);
+  std::string RefusalText();
+
+  AnswerParser parser_;
+  AnswerPart part_;
+  Form form_ = Form::kUnknown;
+  int status_ = 0;
+  std::string line_;      // its beginning, when a read ended within it; the body, when no events
+  std::string data_;      // of the event that is being read
+  bool in_data_ = false;  // it has data, even if empty
+  bool after_cr_ = false;
+  std::optional<Tick> done_at_;
+  Outcome fault_ = Outcome::kOk;
+  std::string error_;
+
   std::string text_;
   std::vector<ContentEvent> events_;
+  std::string finish_reason_;
+  std::int64_t prompt_tokens_ = -1;
+  std::int64_t cached_tokens_ = -1;
+  std::int64_t output_tokens_ = -1;
 };
 
 // The gaps between tokens of an answer of `output_tokens` tokens (<= 0: one per event), to `gap`

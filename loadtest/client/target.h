@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "http/client.h"
-#include "loadtest/client/answer_reader.h"
+#include "loadtest/client/answer_part.h"
 #include "loadtest/client/vocabulary.h"
 #include "loadtest/measure/result.h"
 
@@ -26,7 +25,8 @@ struct TargetOptions {
 class Target {
  public:
   // Asks /v1/models and, when it can, /tokenize. kUnavailable when nothing answers there, kNotFound
-  // when the server does not serve `model`.
+  // when the server does not serve `model`, kInvalidArgument when it refuses the question (a key)
+  // or does not say what it serves and no model is named.
   static boost::asio::awaitable<absl::StatusOr<Target>> Find(http::Client& client,
                                                              const TargetOptions& options);
 
@@ -35,9 +35,9 @@ class Target {
   // Tokens that the chat template adds to a prompt of one user message; 0 when it cannot be asked.
   std::int64_t template_tokens() const { return template_tokens_; }
 
-  // What /metrics says, of Banyan, vLLM, SGLang and llama.cpp under their own names; nullopt when
-  // there is no such page.
-  boost::asio::awaitable<std::optional<ServerSample>> Sample(http::Client& client) const;
+  // What /metrics says, of Banyan, vLLM, SGLang and llama.cpp under their own names, but for its
+  // time; nullopt when there is no such page.
+  static boost::asio::awaitable<std::optional<ServerSample>> Sample(http::Client& client);
 
  private:
   std::string model_;

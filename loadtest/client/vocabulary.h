@@ -1,15 +1,16 @@
-// Text whose tokens are known: words that are one token each, behind a space, for the served model.
+// Text whose tokens are known: pieces that are one token each for the served model, one after the
+// other.
 //
-// With a server that offers /tokenize, words are chosen that it encodes to one token alone and
-// among others, and a sample is checked whole, so that n words are n tokens. Without: common
-// English words, about one token each; reports then say that lengths are approximate.
+// With a server that offers /tokenize, pieces are chosen that it encodes to one token among others,
+// and a sample is checked whole, so that n pieces are n tokens. Without: common English words,
+// about one token each; reports then say that lengths are approximate.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "loadtest/workload/workload.h"
 
 namespace banyan::loadtest {
@@ -19,17 +20,21 @@ const std::vector<std::string>& CandidateWords();
 
 class Vocabulary {
  public:
-  // `words`: at least 16, each one token behind a space.
-  Vocabulary(std::vector<std::string> words, bool exact);
+  static constexpr std::size_t kMinPieces = 16;
 
-  // Appends the segment's text: tokens words, each behind a space.
+  Vocabulary();  // the candidates, each behind a space, not exact
+  // `pieces`: at least kMinPieces, as they are written: " word".
+  Vocabulary(std::vector<std::string> pieces, bool exact);
+
+  // Appends the segment's text: so many pieces, chosen by its key.
   void Append(const Segment& segment, std::string& text) const;
   std::string Text(const Message& message) const;  // its text, or its segments'
 
   bool exact() const { return exact_; }
+  std::size_t size() const { return pieces_.size(); }
 
  private:
-  std::vector<std::string> words_;  // " word"
+  std::vector<std::string> pieces_;
   bool exact_;
 };
 
