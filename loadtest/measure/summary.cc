@@ -52,6 +52,7 @@ std::int64_t Summary::failed() const {
 
 Summary Summarize(const Result& result, const Slo& slo) {
   Summary summary;
+  summary.slo = slo;
   summary.measured = std::max(Tick(0), result.duration - result.warm_up);
   summary.inter_token = result.inter_token;
   std::int64_t kept = 0;

@@ -52,6 +52,7 @@ inline constexpr double kClientCpuLimit = 0.9;
 inline constexpr Tick kClientLagLimit = std::chrono::milliseconds(10);
 
 struct Summary {
+  Slo slo;           // what goodput counts
   Tick measured{0};  // from the end of the warm-up to the end of the run
   Group all;
   std::map<std::int32_t, Group> by_turn;

@@ -1,0 +1,280 @@
+#include "loadtest/report/compare.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/quote.h"
+
+namespace banyan::loadtest {
+namespace {
+
+constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
+
+// Facts by which two runs may differ and be compared.
+constexpr std::array<std::string_view, 5> kMayDiffer = {"report", "target", "model", "version",
+                                                        "ended"};
+
+std::string FactOf(const Report& report, std::string_view name) {
+  for (const auto& [key, value] : report.result.facts) {
+    if (key == name) return value;
+  }
+  return "";
+}
+
+// Numbers of conversations, from 0, in the order of their first requests.
+using Numbers = absl::flat_hash_map<std::int64_t, std::uint32_t>;
+
+// How often each conversation was drawn.
+using Draw = std::vector<std::uint32_t>;
+
+// Times, each with the conversation it is of.
+class Times {
+ public:
+  void Add(double time, std::uint32_t conversation) { times_.emplace_back(time, conversation); }
+  void Sort() { std::sort(times_.begin(), times_.end()); }
+
+  // The quantiles qs, ascending, of the times of the conversations drawn.
+  template <std::size_t n>
+  std::array<double, n> Quantiles(const std::array<double, n>& qs, const Draw& draw) const {
+    std::array<double, n> quantiles;
+    quantiles.fill(kNothing);
+    std::uint64_t all = 0;
+    for (const auto& [time, conversation] : times_) all += draw[conversation];
+    std::uint64_t seen = 0;
+    std::size_t next = 0;
+    for (const auto& [time, conversation] : times_) {
+      seen += draw[conversation];
+      while (next < n && seen >= Rank(qs[next], all)) quantiles[next++] = time;
+      if (next == n) break;
+    }
+    return all == 0 ? Nothing<n>() : quantiles;
+  }
+
+ private:
+  // As Histogram::Quantile has it.
+  static std::uint64_t Rank(double q, std::uint64_t all) {
+    const double wanted = std::ceil(std::nextafter(q, 0) * static_cast<double>(all));
+    return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(wanted));
+  }
+  template <std::size_t n>
+  static std::array<double, n> Nothing() {
+    std::array<double, n> nothing;
+    nothing.fill(kNothing);
+    return nothing;
+  }
+
+  std::vector<std::pair<double, std::uint32_t>> times_;
+};
+
+// What is added up by conversation.
+struct Sums {
+  double requests = 0, ok = 0, kept = 0, tokens = 0, prompt = 0, cached = 0;
+};
+
+constexpr std::size_t kFigures = 12;
+using Figures = std::array<double, kFigures>;
+
+struct Kind {
+  const char* name;
+  Ratio::Unit unit;
+  bool more_is_better;
+};
+constexpr std::array<Kind, kFigures> kKinds = {{{"TTFT p50", Ratio::Unit::kSeconds, false},
+                                                {"TTFT p90", Ratio::Unit::kSeconds, false},
+                                                {"TTFT p99", Ratio::Unit::kSeconds, false},
+                                                {"TPOT p50", Ratio::Unit::kSeconds, false},
+                                                {"TPOT p99", Ratio::Unit::kSeconds, false},
+                                                {"latency p50", Ratio::Unit::kSeconds, false},
+                                                {"latency p99", Ratio::Unit::kSeconds, false},
+                                                {"answers/s", Ratio::Unit::kRate, true},
+                                                {"output tokens/s", Ratio::Unit::kRate, true},
+                                                {"goodput", Ratio::Unit::kRate, true},
+                                                {"prompt cached", Ratio::Unit::kShare, true},
+                                                {"failed", Ratio::Unit::kShare, false}}};
+
+// A run as the bootstrap wants it.
+class Sample {
+ public:
+  Sample(const Report& report, const Slo& slo, Numbers& numbers)
+      : seconds_(Seconds(report.result.duration - report.result.warm_up)) {
+    for (const Record& record : report.result.records) {
+      if (!report.result.Measured(record)) continue;
+      const auto number = static_cast<std::uint32_t>(numbers.size());
+      Add(record, slo, numbers.try_emplace(record.conversation, number).first->second);
+    }
+    for (Times* times : {&ttft_, &tpot_, &latency_}) times->Sort();
+  }
+
+  // Conversations that the other run has and this one does not are without requests here.
+  void Widen(std::size_t conversations) { sums_.resize(conversations); }
+
+  Figures Of(const Draw& draw) const {
+    Sums sums;
+    for (std::size_t i = 0; i < sums_.size(); ++i) {
+      const double times = draw[i];
+      sums.requests += times * sums_[i].requests;
+      sums.ok += times * sums_[i].ok;
+      sums.kept += times * sums_[i].kept;
+      sums.tokens += times * sums_[i].tokens;
+      sums.prompt += times * sums_[i].prompt;
+      sums.cached += times * sums_[i].cached;
+    }
+    const auto ttft = ttft_.Quantiles<3>({0.5, 0.9, 0.99}, draw);
+    const auto tpot = tpot_.Quantiles<2>({0.5, 0.99}, draw);
+    const auto latency = latency_.Quantiles<2>({0.5, 0.99}, draw);
+    const auto over = [](double part, double whole) { return whole > 0 ? part / whole : kNothing; };
+    return {ttft[0],
+            ttft[1],
+            ttft[2],
+            tpot[0],
+            tpot[1],
+            latency[0],
+            latency[1],
+            over(sums.ok, seconds_),
+            over(sums.tokens, seconds_),
+            over(sums.kept, seconds_),
+            over(sums.cached, sums.prompt),
+            over(sums.requests - sums.ok, sums.requests)};
+  }
+
+ private:
+  void Add(const Record& record, const Slo& slo, std::uint32_t conversation) {
+    if (sums_.size() <= conversation) sums_.resize(conversation + 1);
+    Sums& sums = sums_[conversation];
+    sums.requests += 1;
+    if (record.outcome != Outcome::kOk || !record.first_content) return;
+    sums.ok += 1;
+    sums.kept += slo.Keeps(record) ? 1 : 0;
+    sums.tokens += static_cast<double>(record.tokens());
+    if (record.hit_rate()) {
+      sums.prompt += static_cast<double>(record.prompt_tokens);
+      sums.cached += static_cast<double>(record.cached_tokens);
+    }
+    ttft_.Add(Seconds(record.ttft_scheduled()), conversation);
+    if (const auto tpot = record.tpot()) tpot_.Add(Seconds(*tpot), conversation);
+    latency_.Add(Seconds(record.latency()), conversation);
+  }
+
+  const double seconds_;
+  std::vector<Sums> sums_;  // by conversation
+  Times ttft_, tpot_, latency_;
+};
+
+// The same draws on every machine, which the distributions of <random> do not promise.
+void DrawAgain(std::mt19937_64& random, Draw& draw) {
+  std::fill(draw.begin(), draw.end(), 0);
+  for (std::size_t i = 0; i < draw.size(); ++i) ++draw[((random() >> 32) * draw.size()) >> 32];
+}
+
+double Over(double b, double a) { return a > 0 ? b / a : kNothing; }
+
+// The 2.5th and 97.5th percentiles of the draws that have a ratio, when most do.
+void SetInterval(std::vector<double>& draws, Ratio& ratio) {
+  ratio.low = ratio.high = kNothing;
+  const auto end = std::remove_if(draws.begin(), draws.end(),
+                                  [](double value) { return !std::isfinite(value); });
+  const auto known = static_cast<std::size_t>(end - draws.begin());
+  if (known == 0 || 2 * known < draws.size() || std::isnan(ratio.ratio)) return;
+  std::sort(draws.begin(), end);
+  ratio.low = draws[static_cast<std::size_t>(0.025 * static_cast<double>(known - 1))];
+  ratio.high = draws[static_cast<std::size_t>(std::ceil(0.975 * static_cast<double>(known - 1)))];
+}
+
+// Gaps are not kept by request, so there is nothing to draw again.
+Ratio OfGaps(const char* name, const Report& a, const Report& b, double q) {
+  const auto at = [q](const Report& report) {
+    const Histogram& gaps = report.result.inter_token;
+    return gaps.count() == 0 ? kNothing : Seconds(Tick(gaps.Quantile(q)));
+  };
+  Ratio ratio{name, Ratio::Unit::kSeconds, at(a), at(b), 0, kNothing, kNothing, false};
+  ratio.ratio = Over(ratio.b, ratio.a);
+  return ratio;
+}
+
+}  // namespace
+
+std::vector<Ratio> Compare(const Report& a, const Report& b, std::uint64_t seed, int draws) {
+  CHECK(draws >= 1);
+  const Slo& slo = a.slo.any() ? a.slo : b.slo;
+  const std::string workload = FactOf(a, "workload");
+  const bool paired = !workload.empty() && workload == FactOf(b, "workload");
+  Numbers numbers_a;
+  Numbers numbers_b;
+  Sample sample_a(a, slo, numbers_a);
+  Sample sample_b(b, slo, paired ? numbers_a : numbers_b);
+  const std::size_t size_a = numbers_a.size();
+  const std::size_t size_b = paired ? size_a : numbers_b.size();
+  sample_a.Widen(size_a);
+  sample_b.Widen(size_b);
+  Draw draw_a(size_a, 1);
+  Draw draw_b(size_b, 1);
+  const Figures all_a = sample_a.Of(draw_a);
+  const Figures all_b = sample_b.Of(draw_b);
+
+  std::vector<std::vector<double>> drawn(kFigures);
+  std::mt19937_64 random(seed);
+  for (int i = 0; i < draws && size_a > 1 && size_b > 1; ++i) {
+    DrawAgain(random, draw_a);
+    if (!paired) DrawAgain(random, draw_b);
+    const Figures of_a = sample_a.Of(draw_a);
+    const Figures of_b = sample_b.Of(paired ? draw_a : draw_b);
+    for (std::size_t k = 0; k < kFigures; ++k) drawn[k].push_back(Over(of_b[k], of_a[k]));
+  }
+
+  std::vector<Ratio> ratios;
+  for (std::size_t k = 0; k < kFigures; ++k) {
+    const Kind& kind = kKinds[k];
+    if (std::string_view(kind.name) == "goodput" && !slo.any()) continue;
+    Ratio ratio{kind.name, kind.unit, all_a[k],           all_b[k], Over(all_b[k], all_a[k]),
+                0,         0,         kind.more_is_better};
+    SetInterval(drawn[k], ratio);
+    ratios.push_back(std::move(ratio));
+    if (std::string_view(kind.name) == "TPOT p99") {
+      ratios.push_back(OfGaps("ITL p50", a, b, 0.5));
+      ratios.push_back(OfGaps("ITL p99", a, b, 0.99));
+    }
+  }
+  return ratios;
+}
+
+std::vector<std::string> Differences(const Report& a, const Report& b) {
+  std::vector<std::string> differences;
+  std::vector<std::string> names;
+  for (const Report* report : {&a, &b}) {
+    for (const auto& [name, value] : report->result.facts) names.push_back(name);
+  }
+  std::vector<std::string> seen;
+  for (const std::string& name : names) {
+    const bool may = std::find(kMayDiffer.begin(), kMayDiffer.end(), name) != kMayDiffer.end();
+    if (may || std::find(seen.begin(), seen.end(), name) != seen.end()) continue;
+    seen.push_back(name);
+    const std::string in_a = FactOf(a, name);
+    const std::string in_b = FactOf(b, name);
+    if (in_a == in_b) continue;
+    differences.push_back(
+        absl::StrCat("The runs differ in ", name, ": ", Quote(in_a), " and ", Quote(in_b), "."));
+  }
+  if (a.slo != b.slo) {
+    differences.push_back(absl::StrCat("The runs have other limits: ", Quote(Text(a.slo)), " and ",
+                                       Quote(Text(b.slo)), "; goodput here is by ",
+                                       a.slo.any() ? "the first." : "the second."));
+  }
+  for (const auto& [name, report] : {std::pair("A", &a), std::pair("B", &b)}) {
+    if (Summarize(report->result, report->slo).client_limited) {
+      differences.push_back(absl::StrCat("The client was a bottleneck in ", name, "."));
+    }
+    if (report->result.interrupted) {
+      differences.push_back(absl::StrCat(name, " was interrupted."));
+    }
+  }
+  return differences;
+}
+
+}  // namespace banyan::loadtest
