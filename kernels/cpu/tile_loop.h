@@ -49,17 +49,18 @@ template <int kBytes>
 // that is to fetch loses a fifth. Loads that come in another order are foreseen badly, and nobody
 // foresees beyond a page, so weights are fetched a page before they are loaded. While rows pass
 // over a tile again and again the reading stops and so does the foresight, and it loses its way
-// where a tile and its inputs leave the first-level cache: then the next tile is fetched.
+// where a tile and its inputs leave the first-level cache: then the next tile is fetched, behind
+// the last one too, for callers take a few tiles at a time.
 template <class Format>
 Ahead LookAhead(const std::byte* weights, std::int64_t depth, std::int32_t rows,
-                std::int32_t passes, bool last) {
+                std::int32_t passes) {
   constexpr std::int64_t kFirstLevelBytes = 32 << 10;
   constexpr std::int64_t kPageBytes = 4 << 10;
   const std::int64_t tile_bytes = depth * Format::kTileBytes;
   const std::int64_t inputs = (rows + passes - 1) / passes * depth * Format::kInputBytes;
   const bool near = 2 * tile_bytes + inputs <= kFirstLevelBytes;
   if (passes == 1 && !Format::kInOrder) return {weights + kPageBytes, 1, 0, Ahead::Level::kFirst};
-  if (last || rows == 1 || (passes == 1 && near)) return {};
+  if (rows == 1 || (passes == 1 && near)) return {};
   return {weights + tile_bytes, passes, 0, near ? Ahead::Level::kFirst : Ahead::Level::kSecond};
 }
 
@@ -76,12 +77,11 @@ void RegisterTile(const MatMulWork& work, std::int64_t tile, std::int32_t row, s
 // Input rows begin .. end - 1, while one tile of weights stays near: as few register tiles as will
 // do, of sizes that differ by one at most.
 template <class Registers, class Format>
-void OneTile(const MatMulWork& work, std::int64_t tile, std::int32_t begin, std::int32_t end,
-             bool last) {
+void OneTile(const MatMulWork& work, std::int64_t tile, std::int32_t begin, std::int32_t end) {
   constexpr std::int32_t kMaxRows = Format::kMaxRows;
   std::int32_t passes = (end - begin + kMaxRows - 1) / kMaxRows;
   const std::byte* weights = work.tiles + tile * work.depth * Format::kTileBytes;
-  Ahead ahead = LookAhead<Format>(weights, work.depth, end - begin, passes, last);
+  Ahead ahead = LookAhead<Format>(weights, work.depth, end - begin, passes);
   for (std::int32_t row = begin; row < end; --passes) {
     const std::int32_t rows = (end - row + passes - 1) / passes;
     RegisterTile<Registers, Format, kMaxRows>(work, tile, row, rows, ahead);
@@ -100,7 +100,7 @@ void AllTiles(const MatMulWork& work, std::int64_t first, std::int64_t last) {
   for (std::int32_t begin = 0; begin < work.rows; begin += group) {
     const std::int32_t end = work.rows - begin < group ? work.rows : begin + group;
     for (std::int64_t tile = first; tile < last; ++tile)
-      OneTile<Registers, Format>(work, tile, begin, end, tile + 1 == last);
+      OneTile<Registers, Format>(work, tile, begin, end);
   }
 }
 
