@@ -35,11 +35,13 @@ using Headers = std::vector<std::pair<std::string, std::string>>;
 
 struct ClientOptions {
   Url base;
-  Headers headers;         // of every request, beside Host, Content-Type and Content-Length
+  // Of every request. Host and Content-Type replace the client's own; those of the framing and of
+  // the connection, which it answers for, cannot be set.
+  Headers headers;
   bool keep_alive = true;  // connections are used again; else each request has its own
   std::size_t max_idle_connections = 16384;           // kept for later
   std::chrono::milliseconds connect_timeout{10'000};  // name, connection and handshake together
-  std::chrono::milliseconds read_timeout{120'000};    // nothing came for so long
+  std::chrono::milliseconds read_timeout{120'000};    // nothing came, or went, for so long
   std::size_t max_answer_bytes = std::size_t{1} << 30;
   std::string ca_file;  // certificates to trust beside the system's; "": none
   bool verify_peer = true;
@@ -62,10 +64,12 @@ enum class ClientError : std::uint8_t {
 class AnswerSink {
  public:
   virtual ~AnswerSink() = default;
-  virtual void OnSent(Tick at) = 0;  // connected; the request is about to be handed to the system
+  // Connected; the request is about to be handed to the system. Again when it is sent again.
+  virtual void OnSent(Tick at) = 0;
   virtual void OnHead(int status, std::string_view content_type, Tick at) = 0;
-  // The next of the body, without the framing of chunks. False: no more is wanted, and the
-  // connection is closed; Exchange then answers kNone.
+  // The next of the body, without the framing of chunks. False: no more is wanted, and Exchange
+  // then answers kNone; the connection is closed unless the same read brought the end of the
+  // answer.
   virtual bool OnBody(std::string_view bytes, Tick at) = 0;
 };
 
@@ -83,7 +87,8 @@ struct ClientResult {
 
 class Client {
  public:
-  // kInvalidArgument for a ca_file that cannot be read. `clock` outlives the client.
+  // kInvalidArgument for a ca_file that cannot be read and for headers that cannot be sent. `clock`
+  // outlives the client, and both the context of `executor`.
   static absl::StatusOr<std::unique_ptr<Client>> Create(boost::asio::any_io_executor executor,
                                                         ClientOptions options, const Clock& clock);
   virtual ~Client() = default;
@@ -93,7 +98,8 @@ class Client {
   // `sink` live until it is done.
   virtual boost::asio::awaitable<ClientResult> Exchange(const ClientRequest& request,
                                                         AnswerSink& sink) = 0;
-  // Ends everything that is under way with kStopped, soon.
+  // Ends everything that is under way with kStopped, soon, and all that comes later at once. May be
+  // called by a sink.
   virtual void Stop() = 0;
 
   virtual std::size_t connections() const = 0;  // open ones, idle too

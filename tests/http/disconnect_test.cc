@@ -8,7 +8,7 @@ class DisconnectTest : public ServerTest {
  protected:
   void SetUp() override { Start(); }
 
-  void StartWaiting(Client& client) {
+  void StartWaiting(RawClient& client) {
     client.Send(Post("/wait", "1"));
     ASSERT_TRUE(ledger_.WaitFor("waiting"));
   }
@@ -22,21 +22,21 @@ class DisconnectTest : public ServerTest {
 };
 
 TEST_F(DisconnectTest, CloseIsSeenWhileNothingIsWritten) {
-  Client client(port());
+  RawClient client(port());
   StartWaiting(client);
   client.Close();
   ExpectGoneOnce();
 }
 
 TEST_F(DisconnectTest, ResetIsSeen) {
-  Client client(port());
+  RawClient client(port());
   StartWaiting(client);
   client.Reset();
   ExpectGoneOnce();
 }
 
 TEST_F(DisconnectTest, EndOfSendingCountsAsGone) {
-  Client client(port());
+  RawClient client(port());
   StartWaiting(client);
   client.ShutdownWrite();
   ExpectGoneOnce();
@@ -44,7 +44,7 @@ TEST_F(DisconnectTest, EndOfSendingCountsAsGone) {
 }
 
 TEST_F(DisconnectTest, OnALaterRequestOfTheConnectionToo) {
-  Client client(port());
+  RawClient client(port());
   for (int i = 1; i <= 3; ++i) {
     client.Send(Post("/wait", "1"));
     ASSERT_TRUE(ledger_.WaitFor("waiting", i));
@@ -62,7 +62,7 @@ TEST_F(DisconnectTest, OnALaterRequestOfTheConnectionToo) {
 }
 
 TEST_F(DisconnectTest, APipelinedRequestIsNone) {
-  Client client(port());
+  RawClient client(port());
   StartWaiting(client);
   client.Send(Get("/request/second"));
   gate_.Open();
@@ -72,7 +72,7 @@ TEST_F(DisconnectTest, APipelinedRequestIsNone) {
 }
 
 TEST_F(DisconnectTest, IsSeenBehindPipelinedRequests) {
-  Client client(port());
+  RawClient client(port());
   StartWaiting(client);
   client.Send(Get("/hello"));
   client.Close();
@@ -82,7 +82,7 @@ TEST_F(DisconnectTest, IsSeenBehindPipelinedRequests) {
 // More than the connection reads ahead: the rest waits in the socket, and all are answered.
 TEST_F(DisconnectTest, ManyPipelinedRequestsAreKept) {
   constexpr int kRequests = 2000;
-  Client client(port());
+  RawClient client(port());
   StartWaiting(client);
   std::string requests;
   for (int i = 0; i < kRequests; ++i) requests += Get("/request/" + std::to_string(i));
@@ -97,7 +97,7 @@ TEST_F(DisconnectTest, ManyPipelinedRequestsAreKept) {
 }
 
 TEST_F(DisconnectTest, IsSeenWhileEventsAreWritten) {
-  Client client(port());
+  RawClient client(port());
   client.Send(Get("/flood"));
   EXPECT_FALSE(client.ReadSome().empty());
   client.Reset();
@@ -109,7 +109,7 @@ TEST_F(DisconnectTest, IsSeenWhileEventsAreWritten) {
 TEST_F(DisconnectTest, InHalfARequestEndsTheConnection) {
   for (const std::string& part :
        {std::string("GET /he"), Post("/echo", "12345").substr(0, 88), std::string("\r\n")}) {
-    Client client(port());
+    RawClient client(port());
     client.Send(part);
     client.ShutdownWrite();
     EXPECT_TRUE(client.Ended());
@@ -119,7 +119,7 @@ TEST_F(DisconnectTest, InHalfARequestEndsTheConnection) {
 
 TEST_F(DisconnectTest, ManyAtRandomMomentsLeaveNothingBehind) {
   for (int i = 0; i < 200; ++i) {
-    Client client(port());
+    RawClient client(port());
     const std::string request = i % 2 == 0 ? Post("/wait", "1") : Get("/flood");
     client.Send(request.substr(0, i % 7 == 0 ? request.size() / 2 : request.size()));
     if (i % 3 == 0) client.Reset();

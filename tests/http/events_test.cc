@@ -15,7 +15,7 @@ class EventsTest : public ServerTest {
 };
 
 TEST_F(EventsTest, TheHeadLeavesWithTheFirstEvent) {
-  Client client(port());
+  RawClient client(port());
   client.Send(Get("/stream"));
   ASSERT_TRUE(ledger_.WaitFor("started"));
   EXPECT_FALSE(client.HasBytes());
@@ -31,7 +31,7 @@ TEST_F(EventsTest, TheHeadLeavesWithTheFirstEvent) {
 }
 
 TEST_F(EventsTest, TheLastEventsAndTheLastChunkAreOneWrite) {
-  Client client(port());
+  RawClient client(port());
   client.Send(Get("/stream"));
   gate_.Open();
   EXPECT_THAT(client.ReadSome(), EndsWith("data: two\n\n\r\n"));
@@ -41,7 +41,7 @@ TEST_F(EventsTest, TheLastEventsAndTheLastChunkAreOneWrite) {
 }
 
 TEST_F(EventsTest, AnotherRequestMayFollow) {
-  Client client(port());
+  RawClient client(port());
   gate_.Open();
   gate_.Open();
   client.Send(Get("/stream"));
@@ -51,7 +51,7 @@ TEST_F(EventsTest, AnotherRequestMayFollow) {
 }
 
 TEST_F(EventsTest, Http10GetsAStreamThatEndsWithTheConnection) {
-  Client client(port());
+  RawClient client(port());
   gate_.Open();
   gate_.Open();
   client.Send("GET /stream HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
@@ -63,7 +63,7 @@ TEST_F(EventsTest, Http10GetsAStreamThatEndsWithTheConnection) {
 }
 
 TEST_F(EventsTest, HeadOfAStreamIsItsHead) {
-  Client client(port());
+  RawClient client(port());
   gate_.Open();
   gate_.Open();
   client.Send("HEAD /stream HTTP/1.1\r\nHost: h\r\n\r\n" + Get("/hello"));
@@ -72,7 +72,7 @@ TEST_F(EventsTest, HeadOfAStreamIsItsHead) {
 }
 
 TEST_F(EventsTest, AnErrorAfterTheFirstEventIsAnEventAndTheEnd) {
-  Client client(port());
+  RawClient client(port());
   for (const char* path : {"/throw-streaming", "/unfinished"}) {
     client.Send(Get(path));
     const Reply reply = client.Read();

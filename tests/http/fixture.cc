@@ -67,7 +67,7 @@ void ServerTest::Start(Options options) {
 void ServerTest::TearDown() { server_.reset(); }
 
 Reply ServerTest::Ask(const std::string& request) const {
-  Client client(port());
+  RawClient client(port());
   client.Send(request);
   return client.Read();
 }

@@ -11,8 +11,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "http/server.h"
-#include "tests/http/client.h"
 #include "tests/http/gate.h"
+#include "tests/http/raw_client.h"
 
 namespace banyan::http {
 

@@ -22,7 +22,7 @@ TEST_F(LimitsTest, HeaderBytes) {
   ASSERT_EQ(HeadOfSize(1024).size(), 1024u);
   EXPECT_EQ(Ask(HeadOfSize(1023)).status, 200);
   EXPECT_EQ(Ask(HeadOfSize(1024)).status, 200);
-  Client client(port());
+  RawClient client(port());
   client.Send(HeadOfSize(1025));
   const Reply reply = client.Read();
   EXPECT_EQ(reply.status, 431);
@@ -32,7 +32,7 @@ TEST_F(LimitsTest, HeaderBytes) {
 
 TEST_F(LimitsTest, AVeryLongRequestLineIsRefusedBeforeItEnds) {
   Start();
-  Client client(port());
+  RawClient client(port());
   client.Send("GET /" + std::string(1'000'000, 'x'));
   EXPECT_EQ(client.Read().status, 431);
   EXPECT_EQ(Ask(Get("/" + std::string(100'000, 'x'))).status, 431);
@@ -81,13 +81,13 @@ TEST_F(LimitsTest, Connections) {
   Options options = DefaultOptions();
   options.max_connections = 2;
   Start(options);
-  Client first(port());
-  Client second(port());
-  for (Client* client : {&first, &second}) {
+  RawClient first(port());
+  RawClient second(port());
+  for (RawClient* client : {&first, &second}) {
     client->Send(Get("/hello"));
     EXPECT_EQ(client->Read().status, 200);
   }
-  Client third(port());
+  RawClient third(port());
   third.Send(Get("/hello"));
   const Reply reply = third.Read();
   EXPECT_EQ(reply.status, 503);
@@ -111,18 +111,18 @@ class IdleTest : public ServerTest {
 };
 
 TEST_F(IdleTest, ClosesAConnectionThatSaysNothing) {
-  Client client(port());
+  RawClient client(port());
   EXPECT_TRUE(client.Ended());
 }
 
 TEST_F(IdleTest, ClosesInHalfAHead) {
-  Client client(port());
+  RawClient client(port());
   client.Send("GET /hello HT");
   EXPECT_TRUE(client.Ended());
 }
 
 TEST_F(IdleTest, AByteNowAndThenDoesNotHoldAConnection) {
-  Client client(port());
+  RawClient client(port());
   client.Send("GET /hello HTTP/1.1\r\nX: ");
   // Stops with an error once the server has closed; without a timeout of the whole head it would
   // go on until the head is too large.
@@ -136,7 +136,7 @@ TEST_F(IdleTest, AByteNowAndThenDoesNotHoldAConnection) {
 }
 
 TEST_F(IdleTest, ClosesInHalfABody) {
-  Client client(port());
+  RawClient client(port());
   const std::string request = Post("/echo", "0123456789");
   client.Send(request.substr(0, request.size() - 1));
   EXPECT_TRUE(client.Ended());
@@ -145,7 +145,7 @@ TEST_F(IdleTest, ClosesInHalfABody) {
 // On a busy machine a client may lose the race against so short a timeout before it has asked.
 TEST_F(IdleTest, ClosesBetweenRequests) {
   for (int attempt = 0; attempt < 100; ++attempt) {
-    Client client(port());
+    RawClient client(port());
     client.Send(Get("/hello"));
     if (client.Read().status != 200) continue;
     EXPECT_TRUE(client.Ended());
@@ -158,9 +158,9 @@ TEST_F(IdleTest, ClosesBetweenRequests) {
 TEST_F(IdleTest, AHandlerMayTakeItsTime) {
   for (int attempt = 0; attempt < 100; ++attempt) {
     const int before = ledger_.Of("waiting");
-    Client client(port());
+    RawClient client(port());
     client.Send(Post("/wait", "1"));
-    Client idle(port());
+    RawClient idle(port());
     EXPECT_TRUE(idle.Ended()) << "the timeout has passed by now";
     if (ledger_.Of("waiting") == before) continue;
     gate_.Open();
@@ -174,11 +174,11 @@ TEST_F(LimitsTest, AClientThatDoesNotReadIsDisconnected) {
   Options options = DefaultOptions();
   options.write_timeout = kShort;
   Start(options);
-  Client flood(port());
+  RawClient flood(port());
   flood.Send(Get("/flood"));
   EXPECT_TRUE(ledger_.WaitFor("flood over"));
   EXPECT_EQ(ledger_.Of("gone"), 1);
-  Client large(port());
+  RawClient large(port());
   large.Send(Get("/large"));
   EXPECT_TRUE(WaitForConnections(0));
 }

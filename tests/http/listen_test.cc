@@ -39,7 +39,7 @@ TEST_F(ListenTest, NamesAndIpv6) {
     Options options = DefaultOptions();
     options.host = host;
     Start(options);
-    Client client(port(), "::1");
+    RawClient client(port(), "::1");
     client.Send(Get("/hello"));
     EXPECT_EQ(client.Read().status, 200);
     EXPECT_THAT(std::string(ListenOnHost(host, port()).message()),
@@ -52,7 +52,7 @@ TEST_F(ListenTest, ARestartedServerGetsItsPortBack) {
   Options options = DefaultOptions();
   options.port = port();
   {
-    Client client(port());
+    RawClient client(port());
     client.Send(Get("/hello"));
     EXPECT_EQ(client.Read().status, 200);
     // The server closes first, so that its side of the connection is left in TIME_WAIT.
@@ -67,8 +67,8 @@ TEST_F(ListenTest, CountsConnections) {
   Start();
   EXPECT_EQ(server_->connections(), 0u);
   {
-    Client first(port());
-    Client second(port());
+    RawClient first(port());
+    RawClient second(port());
     EXPECT_TRUE(WaitForConnections(2));
   }
   EXPECT_TRUE(WaitForConnections(0));

@@ -16,7 +16,7 @@ class MalformedTest : public ServerTest, public testing::WithParamInterface<Malf
 };
 
 TEST_P(MalformedTest, IsRefusedAndTheServerGoesOn) {
-  Client client(port());
+  RawClient client(port());
   client.Send(GetParam().bytes);
   const Reply reply = client.Read();
   EXPECT_EQ(reply.status, 400);
@@ -66,7 +66,7 @@ class BadTargetTest : public ServerTest {
 };
 
 TEST_F(BadTargetTest, IsRefusedWithoutLosingTheConnection) {
-  Client client(port());
+  RawClient client(port());
   for (const char* target : {"/%zz", "/%", "/a%00", "*", "host:80"}) {
     client.Send(Get(target));
     const Reply reply = client.Read();

@@ -15,7 +15,7 @@ class RequestsTest : public ServerTest {
 };
 
 TEST_F(RequestsTest, AnswersAndKeepsTheConnection) {
-  Client client(port());
+  RawClient client(port());
   for (int i = 0; i < 3; ++i) {
     client.Send(Get("/hello"));
     const Reply reply = client.Read();
@@ -28,7 +28,7 @@ TEST_F(RequestsTest, AnswersAndKeepsTheConnection) {
 }
 
 TEST_F(RequestsTest, PipelinedRequestsAreAnsweredInOrder) {
-  Client client(port());
+  RawClient client(port());
   client.Send(Post("/echo", "1") + Get("/request/2") + Post("/echo", "3"));
   EXPECT_EQ(client.Read().body, "1");
   EXPECT_EQ(client.Read().body, "GET /request/2 ? ");
@@ -40,7 +40,7 @@ TEST_F(RequestsTest, PathIsDecodedAndQueryRaw) {
 }
 
 TEST_F(RequestsTest, UnknownPath) {
-  Client client(port());
+  RawClient client(port());
   client.Send(Get("/nowhere%22%0A"));
   const Reply reply = client.Read();
   EXPECT_EQ(reply.status, 404);
@@ -76,7 +76,7 @@ TEST_F(RequestsTest, MediaTypeOfABody) {
 }
 
 TEST_F(RequestsTest, ARefusedBodyClosesTheConnectionAfterTheAnswerArrived) {
-  Client client(port());
+  RawClient client(port());
   // Far more than fits into the socket buffers: the client is still writing when it is refused.
   std::thread writer([&client] {
     client.Send(
@@ -93,7 +93,7 @@ TEST_F(RequestsTest, ARefusedBodyClosesTheConnectionAfterTheAnswerArrived) {
 }
 
 TEST_F(RequestsTest, ChunkedBody) {
-  Client client(port());
+  RawClient client(port());
   const std::string head =
       "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\n"
       "Transfer-Encoding: chunked\r\n\r\n";
@@ -110,7 +110,7 @@ TEST_F(RequestsTest, LargeBodiesGoBothWays) {
 }
 
 TEST_F(RequestsTest, HeadIsGetWithoutTheBody) {
-  Client client(port());
+  RawClient client(port());
   client.Send("HEAD /hello HTTP/1.1\r\nHost: h\r\n\r\n");
   const Reply reply = client.ReadHead();
   EXPECT_EQ(reply.status, 200);
@@ -122,14 +122,14 @@ TEST_F(RequestsTest, HeadIsGetWithoutTheBody) {
 }
 
 TEST_F(RequestsTest, TheHandlerOfHeadSeesGet) {
-  Client client(port());
+  RawClient client(port());
   client.Send("HEAD /request/x HTTP/1.1\r\nHost: h\r\n\r\n");
   EXPECT_EQ(client.ReadHead().Header("content-length"),
             std::to_string(std::string("GET /request/x ? ").size()));
 }
 
 TEST_F(RequestsTest, ANoContentAnswerDoesNotShiftTheNext) {
-  Client client(port());
+  RawClient client(port());
   client.Send(Get("/empty") + Get("/hello"));
   EXPECT_EQ(client.Read().status, 204);
   EXPECT_EQ(client.Read().status, 200);
@@ -143,7 +143,7 @@ TEST_F(RequestsTest, AHeaderValueCannotAddAHeader) {
 }
 
 TEST_F(RequestsTest, ExpectContinueIsAnsweredBeforeTheBody) {
-  Client client(port());
+  RawClient client(port());
   client.Send(
       "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\n"
       "Content-Length: 2\r\nExpect: 100-continue\r\n\r\n");
@@ -162,7 +162,7 @@ TEST_F(RequestsTest, ExpectContinueIsRefusedWhereTheBodyWouldBe) {
 }
 
 TEST_F(RequestsTest, ConnectionCloseIsObeyed) {
-  Client client(port());
+  RawClient client(port());
   client.Send(Get("/hello", "Connection: close\r\n"));
   const Reply reply = client.Read();
   EXPECT_EQ(reply.status, 200);
@@ -171,12 +171,12 @@ TEST_F(RequestsTest, ConnectionCloseIsObeyed) {
 }
 
 TEST_F(RequestsTest, Http10ClosesUnlessAskedNotTo) {
-  Client closing(port());
+  RawClient closing(port());
   closing.Send("GET /hello HTTP/1.0\r\n\r\n");
   EXPECT_EQ(closing.Read().status, 200);
   EXPECT_TRUE(closing.Ended());
 
-  Client keeping(port());
+  RawClient keeping(port());
   for (int i = 0; i < 2; ++i) {
     keeping.Send("GET /hello HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
     const Reply reply = keeping.Read();
@@ -186,7 +186,7 @@ TEST_F(RequestsTest, Http10ClosesUnlessAskedNotTo) {
 }
 
 TEST_F(RequestsTest, AHandlerThatFailsIsAnsweredAndReported) {
-  Client client(port());
+  RawClient client(port());
   for (const char* path : {"/throw", "/throw-number", "/nothing", "/throw-started"}) {
     client.Send(Get(path));
     const Reply reply = client.Read();
@@ -200,7 +200,7 @@ TEST_F(RequestsTest, AHandlerThatFailsIsAnsweredAndReported) {
 }
 
 TEST_F(RequestsTest, AHandlerThatThrowsAfterItsAnswerHarmsNobody) {
-  Client client(port());
+  RawClient client(port());
   client.Send(Get("/throw-after") + Get("/hello"));
   EXPECT_EQ(client.Read().body, "\"done\"");
   EXPECT_EQ(client.Read().status, 200);
@@ -212,7 +212,7 @@ TEST_F(RequestsTest, ManyClientsAtOnce) {
   std::vector<std::thread> threads;
   for (int i = 0; i < kClients; ++i) {
     threads.emplace_back([this, i] {
-      Client client(port());
+      RawClient client(port());
       for (int k = 0; k < 50; ++k) {
         const std::string body = std::to_string(1000 * i + k);
         client.Send(Post("/echo", body));
@@ -238,7 +238,7 @@ TEST(AnswerDeathTest, AnsweringTwiceIsAProgrammersError) {
          }});
     auto server = Server::Listen(options, std::move(routes));
     (*server)->Start();
-    Client client((*server)->port());
+    RawClient client((*server)->port());
     client.Send(Get("/twice"));
     client.ReadToEnd();
   };

@@ -12,7 +12,7 @@ class StopTest : public ServerTest {};
 bool ConnectsNoMore(std::uint16_t port) {
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
   while (std::chrono::steady_clock::now() < deadline) {
-    if (!Client(port).connected()) return true;
+    if (!RawClient(port).connected()) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   return false;
@@ -20,11 +20,11 @@ bool ConnectsNoMore(std::uint16_t port) {
 
 TEST_F(StopTest, FinishesWhatRunsAndClosesWhatIsIdle) {
   Start();
-  Client idle(port());
+  RawClient idle(port());
   idle.Send(Get("/hello"));
   EXPECT_EQ(idle.Read().status, 200);
-  Client silent(port());
-  Client busy(port());
+  RawClient silent(port());
+  RawClient busy(port());
   busy.Send(Post("/wait", "1"));
   ASSERT_TRUE(ledger_.WaitFor("waiting"));
   ASSERT_TRUE(WaitForConnections(3));
@@ -49,7 +49,7 @@ TEST_F(StopTest, FinishesWhatRunsAndClosesWhatIsIdle) {
 
 TEST_F(StopTest, ARequestThatHasBegunToArriveIsAnswered) {
   Start();
-  Client client(port());
+  RawClient client(port());
   const std::string request = Post("/echo", "12345");
   client.Send(Get("/hello") + request.substr(0, 40));
   EXPECT_EQ(client.Read().status, 200);
@@ -63,7 +63,7 @@ TEST_F(StopTest, ARequestThatHasBegunToArriveIsAnswered) {
 
 TEST_F(StopTest, AStreamUnderWayIsFinished) {
   Start();
-  Client client(port());
+  RawClient client(port());
   client.Send(Get("/stream"));
   gate_.Open();
   EXPECT_FALSE(client.ReadSome().empty());
@@ -74,11 +74,11 @@ TEST_F(StopTest, AStreamUnderWayIsFinished) {
 
 TEST_F(StopTest, WhatOutlastsThePatienceIsClosed) {
   Start();
-  Client waiting(port());
+  RawClient waiting(port());
   waiting.Send(Post("/wait", "1"));
-  Client stuck(port());  // takes nothing of what is written to it
+  RawClient stuck(port());  // takes nothing of what is written to it
   stuck.Send(Get("/flood"));
-  Client half(port());
+  RawClient half(port());
   half.Send("GET /he");
   ASSERT_TRUE(ledger_.WaitFor("waiting"));
   ASSERT_TRUE(WaitForConnections(3));
@@ -94,7 +94,7 @@ TEST_F(StopTest, WhatOutlastsThePatienceIsClosed) {
 
 TEST_F(StopTest, AHandlerThatNeverReturnsDoesNotHoldIt) {
   Start();
-  Client client(port());
+  RawClient client(port());
   client.Send(Get("/stuck"));
   ASSERT_TRUE(ledger_.WaitFor("stuck"));
   server_->Stop(std::chrono::milliseconds(1));

@@ -1,4 +1,4 @@
-#include "tests/http/client.h"
+#include "tests/http/raw_client.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -28,7 +28,7 @@ std::string Reply::ErrorField(const std::string& name) const {
   return field != nullptr && field->is_string() ? std::string(field->as_string().c_str()) : "";
 }
 
-Client::Client(std::uint16_t port, const std::string& host) {
+RawClient::RawClient(std::uint16_t port, const std::string& host) {
   sockaddr_in v4 = {};
   v4.sin_family = AF_INET;
   v4.sin_port = htons(port);
@@ -48,9 +48,9 @@ Client::Client(std::uint16_t port, const std::string& host) {
   if (::connect(fd_, address, is_v6 ? sizeof(v6) : sizeof(v4)) != 0) Close();
 }
 
-Client::~Client() { Close(); }
+RawClient::~RawClient() { Close(); }
 
-bool Client::Send(std::string_view bytes) {
+bool RawClient::Send(std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t sent = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent <= 0) return false;
@@ -59,20 +59,20 @@ bool Client::Send(std::string_view bytes) {
   return true;
 }
 
-std::string Client::ReadSome() {
+std::string RawClient::ReadSome() {
   std::string bytes(64 << 10, '\0');
   const ssize_t received = ::recv(fd_, bytes.data(), bytes.size(), 0);
   bytes.resize(received > 0 ? static_cast<std::size_t>(received) : 0);
   return bytes;
 }
 
-bool Client::Fill() {
+bool RawClient::Fill() {
   const std::string bytes = ReadSome();
   buffer_ += bytes;
   return !bytes.empty();
 }
 
-Reply Client::ReadHead() {
+Reply RawClient::ReadHead() {
   Reply reply;
   std::size_t end = 0;
   while ((end = buffer_.find("\r\n\r\n")) == std::string::npos) {
@@ -94,7 +94,7 @@ Reply Client::ReadHead() {
   return reply;
 }
 
-Reply Client::Read() {
+Reply RawClient::Read() {
   Reply reply = ReadHead();
   if (reply.status == 0) return reply;
   if (reply.Header("transfer-encoding") == "chunked") {
@@ -112,7 +112,7 @@ Reply Client::Read() {
   return reply;
 }
 
-bool Client::ReadChunks(std::string* body) {
+bool RawClient::ReadChunks(std::string* body) {
   for (;;) {
     std::size_t line = 0;
     while ((line = buffer_.find("\r\n")) == std::string::npos) {
@@ -128,7 +128,7 @@ bool Client::ReadChunks(std::string* body) {
   }
 }
 
-std::string Client::ReadToEnd() {
+std::string RawClient::ReadToEnd() {
   while (Fill()) {
   }
   std::string all;
@@ -136,21 +136,21 @@ std::string Client::ReadToEnd() {
   return all;
 }
 
-bool Client::Ended() { return buffer_.empty() && ReadSome().empty(); }
+bool RawClient::Ended() { return buffer_.empty() && ReadSome().empty(); }
 
-bool Client::HasBytes() {
+bool RawClient::HasBytes() {
   char byte = 0;
   return !buffer_.empty() || ::recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
-void Client::ShutdownWrite() { ::shutdown(fd_, SHUT_WR); }
+void RawClient::ShutdownWrite() { ::shutdown(fd_, SHUT_WR); }
 
-void Client::Close() {
+void RawClient::Close() {
   if (fd_ >= 0) ::close(fd_);
   fd_ = -1;
 }
 
-void Client::Reset() {
+void RawClient::Reset() {
   const linger now = {1, 0};
   ::setsockopt(fd_, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
   Close();

@@ -22,12 +22,12 @@ struct Reply {
   std::string ErrorField(const std::string& name) const;
 };
 
-class Client {
+class RawClient {
  public:
-  explicit Client(std::uint16_t port, const std::string& host = "127.0.0.1");
-  ~Client();
-  Client(const Client&) = delete;
-  Client& operator=(const Client&) = delete;
+  explicit RawClient(std::uint16_t port, const std::string& host = "127.0.0.1");
+  ~RawClient();
+  RawClient(const RawClient&) = delete;
+  RawClient& operator=(const RawClient&) = delete;
 
   bool connected() const { return fd_ >= 0; }
   // False once the server has closed.
