@@ -14,13 +14,12 @@ namespace banyan::kernels {
 namespace {
 
 // Queries that one call of `attend` is given at most.
-constexpr int kMaxTogether = 64;
+constexpr int kMaxTogether = AttentionPlan::kBlockQueries;
 
 }  // namespace
 
 struct Attention::Scratch {
   std::uint16_t* keys;  // [kChunkKeys / kTileKeys, head_dim, kTileKeys]
-  float* partials;      // [kMaxTogether, partial_size]
   float* states;        // [queries of a block, partial_size]
 };
 
@@ -48,14 +47,14 @@ void Attention::Run(const Call& call) {
   Reserve();
   if (kind == AttentionPlan::Kind::kBlocks) {
     SplitItems(plan_.items(), [&](std::span<const Item> items, const Scratch& scratch) {
-      Attend(call, items, Results::kMerge, scratch);
+      Attend(call, items, AttendInto::kStates, scratch);
     });
     return;
   }
   GrowFloats(kept_, plan_.kept_floats());
   kept_floats_ = kept_.as<float>();
   SplitItems(plan_.items(), [&](std::span<const Item> items, const Scratch& scratch) {
-    Attend(call, items, Results::kKeep, scratch);
+    Attend(call, items, AttendInto::kPartials, scratch);
   });
   SplitItems(plan_.merges(), [&](std::span<const Item> items, const Scratch& scratch) {
     for (const Item& item : items) {
@@ -69,16 +68,14 @@ void Attention::Run(const Call& call) {
 
 void Attention::Reserve() {
   const std::int64_t queries = std::int64_t{plan_.block_rows()} * group_;
-  scratch_floats_ =
-      std::int64_t{head_dim_} * kChunkKeys / 2 + (kMaxTogether + queries) * partial_size_;
+  scratch_floats_ = std::int64_t{head_dim_} * kChunkKeys / 2 + queries * partial_size_;
   scratch_floats_ = (scratch_floats_ + 15) / 16 * 16;  // threads share no cache line
   GrowFloats(scratch_, scratch_floats_ * pool_.threads());
 }
 
 Attention::Scratch Attention::ScratchOf(std::int32_t thread) {
   float* at = scratch_.as<float>() + thread * scratch_floats_;
-  float* partials = at + std::int64_t{head_dim_} * kChunkKeys / 2;
-  return {reinterpret_cast<std::uint16_t*>(at), partials, partials + kMaxTogether * partial_size_};
+  return {reinterpret_cast<std::uint16_t*>(at), at + std::int64_t{head_dim_} * kChunkKeys / 2};
 }
 
 template <class F>
@@ -90,7 +87,7 @@ void Attention::SplitItems(std::span<const Item> items, const F& f) {
     std::size_t begin = 0;
     std::size_t end = 0;
     for (const Item& item : items) {
-      const std::int64_t whose = before * pool_.threads() / total;
+      const std::int64_t whose = AttentionPlan::ThreadOf(item, before, total, pool_.threads());
       if (whose < thread) ++begin;
       if (whose <= thread) ++end;
       before += item.cost;
@@ -125,7 +122,7 @@ Attention::Visit Attention::FindVisit(const Item& item, std::int64_t chunk,
 }
 
 // While a visit is computed, what the next one reads comes from memory. Every item has a visit.
-void Attention::Attend(const Call& call, std::span<const Item> items, Results results,
+void Attention::Attend(const Call& call, std::span<const Item> items, AttendInto into,
                        const Scratch& scratch) const {
   const bool tiled = call.pages->key_stride() == kTileKeys;
   Chunk chunks[2];
@@ -133,30 +130,30 @@ void Attention::Attend(const Call& call, std::span<const Item> items, Results re
   Chunk* next_chunk = &chunks[1];
   Visit visit = FirstVisit(items[0]);
   FindChunk(call, visit, scratch, *chunk);
-  Begin(items[0], results, scratch);
+  Begin(items[0], into, scratch);
   for (std::size_t i = 0; i < items.size();) {
     Visit next = VisitAfter(items[i], visit);
     const bool last = next.empty();
     if (last && i + 1 < items.size()) next = FirstVisit(items[i + 1]);
     FindChunk(call, next.empty() ? visit : next, scratch, *next_chunk);
     if (!tiled) TileChunk(*chunk, *next_chunk, scratch);
-    AttendTogether(call, visit, chunk->halves, next_chunk->halves, results, scratch);
+    AttendTogether(call, visit, chunk->halves, next_chunk->halves, into, scratch);
     if (last) {
-      End(call, items[i], results, scratch);
-      if (++i < items.size()) Begin(items[i], results, scratch);
+      End(call, items[i], into, scratch);
+      if (++i < items.size()) Begin(items[i], into, scratch);
     }
     visit = next;
     std::swap(chunk, next_chunk);
   }
 }
 
-void Attention::Begin(const Item& item, Results results, const Scratch& scratch) const {
-  if (results == Results::kMerge) ClearStates(plan_.blocks()[item.index].rows, scratch.states);
+void Attention::Begin(const Item& item, AttendInto into, const Scratch& scratch) const {
+  if (into == AttendInto::kStates) ClearStates(plan_.blocks()[item.index].rows, scratch.states);
 }
 
-void Attention::End(const Call& call, const Item& item, Results results,
+void Attention::End(const Call& call, const Item& item, AttendInto into,
                     const Scratch& scratch) const {
-  if (results == Results::kKeep) return;
+  if (into == AttendInto::kPartials) return;
   const AttentionPlan::Block& block = plan_.blocks()[item.index];
   for (std::int32_t i = block.first_piece; i < block.last_piece; ++i) {
     const Piece& piece = plan_.pieces()[i];
@@ -165,49 +162,35 @@ void Attention::End(const Call& call, const Item& item, Results results,
 }
 
 void Attention::AttendTogether(const Call& call, const Visit& visit, const ChunkHalves& halves,
-                               const ChunkHalves& next, Results results,
+                               const ChunkHalves& next, AttendInto into,
                                const Scratch& scratch) const {
-  std::array<const float*, kMaxTogether> queries;
-  std::array<float*, kMaxTogether> partials;
-  std::array<float*, kMaxTogether> states;
-  int count = 0;
-  Seen keys;
-  const ChunkHalves* fetched = &next;  // once
+  std::array<AttendQuery, kMaxTogether> queries;
+  AttendWork work = {.chunk = &halves,
+                     .head_dim = head_dim_,
+                     .scale = call.span.scale,
+                     .queries = queries.data(),
+                     .count = 0,
+                     .into = into,
+                     .next = &next};
   const auto flush = [&] {
-    if (count == 0) return;
-    ops_.attend({.chunk = &halves,
-                 .first = keys.first,
-                 .last = keys.last,
-                 .head_dim = head_dim_,
-                 .scale = call.span.scale,
-                 .queries = queries.data(),
-                 .count = count,
-                 .partials = partials.data(),
-                 .next = fetched});
-    fetched = nullptr;
-    if (results == Results::kMerge)
-      for (int i = 0; i < count; ++i) ops_.merge(partials[i], head_dim_, states[i]);
-    count = 0;
+    if (work.count == 0) return;
+    ops_.attend(work);
+    work.count = 0;
+    work.next = nullptr;  // once
   };
   for (const Piece& piece : visit.pieces) {
     if (visit.chunk < piece.first_chunk || piece.last_chunk <= visit.chunk) continue;
     const float* row = call.q + (piece.run->first_row + piece.first) * call.stride +
                        std::int64_t{visit.kv_head} * group_ * head_dim_;
-    float* kept = results == Results::kKeep ? KeptAt(piece, visit.kv_head, visit.chunk) : nullptr;
-    float* state = scratch.states + piece.first_query * partial_size_;
+    float* result = into == AttendInto::kPartials
+                        ? KeptAt(piece, visit.kv_head, visit.chunk)
+                        : scratch.states + piece.first_query * partial_size_;
     for (std::int32_t i = 0; i < piece.rows; ++i, row += call.stride) {
-      // Queries that see the same keys go together: a value that a query does not see must not
-      // enter its sums, not even times zero.
       const Seen seen = KeysSeen(call, piece.position(i), visit.chunk);
-      if (seen.empty()) continue;
-      if (seen != keys) flush();
-      keys = seen;
-      for (std::int64_t query = i * group_; query < (i + 1) * group_; ++query) {
-        queries[count] = row + query % group_ * head_dim_;
-        partials[count] = results == Results::kKeep ? kept + query * partial_size_
-                                                    : scratch.partials + count * partial_size_;
-        states[count] = state + query * partial_size_;
-        if (++count == kMaxTogether) flush();
+      for (std::int32_t h = 0; h < group_; ++h, result += partial_size_) {
+        if (seen.empty()) continue;
+        queries[work.count++] = {row + h * head_dim_, seen.first, seen.last, result};
+        if (work.count == kMaxTogether) flush();
       }
     }
   }

@@ -44,11 +44,8 @@ class Attention {
     int first = 0;
     int last = 0;
     bool empty() const { return first == last; }
-    bool operator==(const Seen&) const = default;
   };
   struct Scratch;  // of one thread
-  // Where partials go: into the states of the scratch at once, or to be kept.
-  enum class Results : std::uint8_t { kMerge, kKeep };
 
   static Seen KeysSeen(const Call& call, std::int64_t position, std::int64_t chunk);
 
@@ -78,12 +75,12 @@ class Attention {
   Visit VisitAfter(const Item& item, const Visit& visit) const;
   Visit FindVisit(const Item& item, std::int64_t chunk, std::int32_t piece) const;
 
-  void Attend(const Call& call, std::span<const Item> items, Results results,
+  void Attend(const Call& call, std::span<const Item> items, AttendInto into,
               const Scratch& scratch) const;
-  void Begin(const Item& item, Results results, const Scratch& scratch) const;
-  void End(const Call& call, const Item& item, Results results, const Scratch& scratch) const;
+  void Begin(const Item& item, AttendInto into, const Scratch& scratch) const;
+  void End(const Call& call, const Item& item, AttendInto into, const Scratch& scratch) const;
   void AttendTogether(const Call& call, const Visit& visit, const ChunkHalves& halves,
-                      const ChunkHalves& next, Results results, const Scratch& scratch) const;
+                      const ChunkHalves& next, AttendInto into, const Scratch& scratch) const;
   static int KeysIn(const Call& call, const Visit& visit);
   void FindChunk(const Call& call, const Visit& visit, const Scratch& scratch, Chunk& out) const;
   void TileChunk(const Chunk& chunk, const Chunk& next, const Scratch& scratch) const;

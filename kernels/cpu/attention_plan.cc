@@ -74,6 +74,14 @@ void AttentionPlan::AddPiece(const Call& call, Piece piece) {
   pieces_.push_back(piece);
 }
 
+// About the sum of the keys that its rows see.
+std::int64_t AttentionPlan::KeysSeen(const Call& call, const Piece& piece) {
+  const auto keys = [&](std::int64_t position) {
+    return position + 1 - FirstKey(call.window, position);
+  };
+  return piece.rows * (keys(piece.position(0)) + keys(piece.position(piece.rows - 1))) / 2;
+}
+
 // Blocks of one KV head follow each other: they may read the same keys.
 void AttentionPlan::ListBlocks(const Call& call) {
   items_.clear();
@@ -83,7 +91,8 @@ void AttentionPlan::ListBlocks(const Call& call) {
       Item item = {i, kv_head, block.first_chunk, block.last_chunk, 0};
       for (std::int32_t p = block.first_piece; p < block.last_piece; ++p) {
         const Piece& piece = pieces_[static_cast<std::size_t>(p)];
-        item.cost += (piece.last_chunk - piece.first_chunk) * (kReadCost + piece.rows * call.group);
+        item.cost += (piece.last_chunk - piece.first_chunk) * kReadCost * kChunkKeys +
+                     KeysSeen(call, piece) * call.group;
       }
       items_.push_back(item);
     }

@@ -19,8 +19,9 @@ namespace banyan::kernels {
 
 class AttentionPlan {
  public:
-  // Queries of one block (rows times heads of a KV head); a row's heads are never parted.
-  static constexpr std::int32_t kBlockQueries = 128;
+  // Queries of one block (rows times heads of a KV head); a row's heads are never parted. Whole
+  // register tiles; and small, so that blocks are fair parts and what is read stays in the caches.
+  static constexpr std::int32_t kBlockQueries = 60;
   // Partials that may be kept, in floats.
   static constexpr std::int64_t kMaxKeptFloats = std::int64_t{4} << 20;
 
@@ -61,8 +62,14 @@ class AttentionPlan {
     std::int32_t kv_head = 0;
     std::int64_t first_chunk = 0;
     std::int64_t last_chunk = 0;  // one past
-    std::int64_t cost = 0;        // in queries and chunks
+    std::int64_t cost = 0;        // about the time, in a unit of all items of a list
   };
+  // The thread of an item that begins after `before` of a list's whole cost: the one in whose part
+  // the middle of it lies.
+  static std::int64_t ThreadOf(const Item& item, std::int64_t before, std::int64_t total,
+                               std::int32_t threads) {
+    return (2 * before + item.cost) * threads / (2 * total);
+  }
   enum class Kind : std::uint8_t { kBlocks, kChunks };
 
   Kind Make(const Call& call);
@@ -82,6 +89,7 @@ class AttentionPlan {
   }
 
  private:
+  static std::int64_t KeysSeen(const Call& call, const Piece& piece);
   void CutBlocks(const Call& call, std::int32_t max_rows);
   void AddPiece(const Call& call, Piece piece);
   void ListBlocks(const Call& call);

@@ -15,6 +15,7 @@ namespace banyan::kernels {
 
 inline constexpr int kChunkKeys = 64;  // keys of one chunk of attention, by absolute position
 inline constexpr int kTileKeys = 16;   // keys of a chunk whose dimensions lie beside each other
+inline constexpr float kLog2E = 1.44269504F;  // scores are powers of 2
 
 // Activations as quantized weights meet them: value i is about scale * q[i].
 struct QuantBlock {
@@ -51,8 +52,8 @@ struct RowOut {
 };
 
 // One chunk's result for one query: partial[0] the greatest score, partial[1] the sum of the
-// weights exp(score - greatest), partial[kPartialHeader + d] the weighted sum of the values.
-inline constexpr int kPartialHeader = 8;
+// weights 2^(score - greatest), partial[kPartialHeader + d] the weighted sum of the values.
+inline constexpr int kPartialHeader = 16;
 
 // The halves (f16) of one chunk: keys[t][d * kTileKeys + i] is dimension d of key 16 t + i,
 // values[j][d] that of value j.
@@ -61,16 +62,25 @@ struct ChunkHalves {
   const std::uint16_t* values[kChunkKeys];
 };
 
-// Queries that all see keys first .. last - 1 of a chunk, and no others.
-struct AttendWork {
-  const ChunkHalves* chunk;  // tiles without a seen key are not read, nor values that are not seen
-  int first;                 // 0 <= first < last <= kChunkKeys
+// A query that sees keys first .. last - 1 of a chunk, and no others.
+struct AttendQuery {
+  const float* query;  // [head_dim]
+  int first;           // 0 <= first < last <= kChunkKeys
   int last;
-  int head_dim;  // a multiple of 8
+  float* result;  // [kPartialHeader + head_dim]
+};
+
+// What a result becomes: the chunk's partial, or itself merged with that (`merge`).
+enum class AttendInto : std::uint8_t { kPartials, kStates };
+
+// Queries to one chunk, quickest where neighbours see almost the same keys.
+struct AttendWork {
+  const ChunkHalves* chunk;  // tiles that none sees a key of are not read, nor unseen values
+  int head_dim;              // a multiple of 8
   float scale;
-  const float* const* queries;  // [count][head_dim]
+  const AttendQuery* queries;
   int count;
-  float* const* partials;  // [count][kPartialHeader + head_dim]
+  AttendInto into;
   // What the caller reads next, or null: a variant may fetch it from memory meanwhile. Every
   // address in it is one of keys or values, also for those that there are not.
   const ChunkHalves* next = nullptr;
@@ -102,12 +112,14 @@ struct Ops {
   void (*store_f16)(const float* x, std::int64_t n, std::uint16_t* out);
 
   // The partial of each query. Halves are widened exactly; the score of a key is
-  // scale * (one chain of fused multiply-adds over d = 0, 1, .., from 0), the weighted sum of a
-  // dimension one such chain over the seen keys in order, from 0. The sum of the weights is that of
-  // eight lanes, key j in lane j % 8, each a chain of additions over j, then
-  // ((0+4)+(2+6)) + ((1+5)+(3+7)). What lies in slots of a tile that are not seen may be NaN.
+  // scale * log2(e) * (one chain of fused multiply-adds over d = 0, 1, .., from 0), the weighted
+  // sum of a dimension one such chain over the seen keys in order, from 0. The sum of the weights
+  // is that of sixteen lanes, key j in lane j % 16, each a chain of additions over j, then lane i
+  // with i + 8, i + 4, i + 2, i + 1. What lies in slots of a tile that are not seen may be NaN.
   void (*attend)(const AttendWork& work);
-  // Merges the partial of the next chunk into `state`, which starts as {-inf, 0, .., 0, ..}.
+  // Merges the partial of the next chunk into `state`, which starts as {-inf, 0, .., 0, ..}: the
+  // greatest score of both, and with keep and take = 2^(old - greatest) of the one and the other
+  // state * keep + partial * take, fused but for the sum of weights.
   void (*merge)(const float* partial, int head_dim, float* state);
   // out[d] = the state's weighted sum / its sum of weights.
   void (*finish)(const float* state, int head_dim, float* out);

@@ -53,5 +53,23 @@ TEST(Portable, HalvesRoundAsTheirDefinitionSays) {
   }
 }
 
+TEST(Portable, Exp2IsAccurateOverItsRange) {
+  for (int i = 0; i <= 126 * 4096; ++i) {
+    const float x = -static_cast<float>(i) / 4096 * 0.9999999F;
+    const double exact = std::exp2(static_cast<double>(x));
+    const double unit = std::ldexp(1.0, std::ilogb(exact) - 23);
+    ASSERT_LE(std::abs(portable::Exp2(x) - exact), 2 * unit) << x;
+  }
+  EXPECT_EQ(portable::Exp2(0.0F), 1.0F);
+  EXPECT_EQ(portable::Exp2(-0.0F), 1.0F);
+  for (float x = -126.0F; x > -127.0F; x = std::nextafter(x - 1e-3F, -200.0F)) {
+    EXPECT_GE(portable::Exp2(x), 0.0F) << x;
+    EXPECT_LE(portable::Exp2(x), 0x1p-126F) << x;
+  }
+  for (const float x : {-127.0F, -127.5F, -1e30F, -std::numeric_limits<float>::infinity()})
+    EXPECT_EQ(std::bit_cast<std::uint32_t>(portable::Exp2(x)), 0U) << x;
+  EXPECT_TRUE(std::isnan(portable::Exp2(std::numeric_limits<float>::quiet_NaN())));
+}
+
 }  // namespace
 }  // namespace banyan::kernels::testing

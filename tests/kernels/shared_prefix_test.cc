@@ -351,7 +351,8 @@ double Imbalance(std::span<const AttentionPlan::Item> items, int threads) {
   std::vector<std::int64_t> parts(static_cast<std::size_t>(threads));
   std::int64_t before = 0;
   for (const AttentionPlan::Item& item : items) {
-    parts[static_cast<std::size_t>(before * threads / total)] += item.cost;
+    parts[static_cast<std::size_t>(AttentionPlan::ThreadOf(item, before, total, threads))] +=
+        item.cost;
     before += item.cost;
   }
   return static_cast<double>(*std::ranges::max_element(parts)) * threads /

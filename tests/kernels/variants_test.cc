@@ -168,54 +168,99 @@ std::vector<std::uint16_t> Halves(int count, Source& source) {
   return out;
 }
 
-// One chunk: its keys first .. last - 1 for `queries` queries, merged twice into a state.
-Row Chunk(const Ops& ops, int first, int last, int head_dim, int queries, Source& source) {
+// One chunk, of which queries see up to keys first .. last - 1.
+struct Seen {
+  int first;
+  int last;
+  bool same;  // all queries see all of them; or each some
+};
+
+// Queries, with room for their results.
+class Queries {
+ public:
+  Queries(int head_dim, int count, const Seen& seen, Source& source)
+      : rows_(source.Values(count * head_dim)),
+        size_(static_cast<std::size_t>(kPartialHeader + head_dim)),
+        results_(size_ * static_cast<std::size_t>(count)) {
+    for (int i = 0; i < count; ++i) {
+      AttendQuery query = {rows_.data() + i * head_dim, seen.first, seen.last, At(i)};
+      query.result[0] = -std::numeric_limits<float>::infinity();
+      if (!seen.same) {
+        query.first = std::min(seen.first + i % 3 * i, seen.last - 1);
+        query.last = std::max(seen.last - i / 2, query.first + 1);
+      }
+      queries_.push_back(query);
+    }
+  }
+
+  // Of no padding.
+  Row Results() const {
+    Row out;
+    for (const AttendQuery& query : queries_) {
+      out.insert(out.end(), {query.result[0], query.result[1]});
+      out.insert(out.end(), query.result + kPartialHeader, query.result + size_);
+    }
+    return out;
+  }
+  float* At(int i) { return results_.data() + static_cast<std::size_t>(i) * size_; }
+  const AttendQuery* data() const { return queries_.data(); }
+  int count() const { return static_cast<int>(queries_.size()); }
+
+ private:
+  Row rows_;
+  std::size_t size_;
+  Row results_;
+  std::vector<AttendQuery> queries_;
+};
+
+// The partials of `count` queries, and states into which they are merged twice: by Merge, and as
+// they are made.
+Row Chunk(const Ops& ops, const Seen& seen, int head_dim, int count, Source& source) {
   constexpr std::uint16_t kNaN = 0xffff;
   std::vector<std::uint16_t> keys = Halves(kChunkKeys * head_dim, source);
   const std::vector<std::uint16_t> values = Halves(kChunkKeys * head_dim, source);
-  ChunkHalves chunk = {};  // what is not seen: NaN in a tile, no address elsewhere
+  const std::uint32_t seed = source.Bits();
+  const auto queries = [&] {
+    Source same(source.numbers(), seed);
+    return Queries(head_dim, count, seen, same);
+  };
+  Queries partials = queries();
+  ChunkHalves chunk = {};  // what none sees: NaN in a tile, no address elsewhere
   for (int j = 0; j < kChunkKeys; ++j) {
     std::uint16_t* tile = keys.data() + j / kTileKeys * kTileKeys * head_dim;
-    if (first <= j && j < last) {
+    if (std::any_of(partials.data(), partials.data() + count,
+                    [&](const AttendQuery& q) { return q.first <= j && j < q.last; })) {
       chunk.keys[j / kTileKeys] = tile;
       chunk.values[j] = values.data() + j * head_dim;
     } else {
       for (int d = 0; d < head_dim; ++d) tile[d * kTileKeys + j % kTileKeys] = kNaN;
     }
   }
+  AttendWork work = {.chunk = &chunk,
+                     .head_dim = head_dim,
+                     .scale = 0.125F,
+                     .queries = partials.data(),
+                     .count = count,
+                     .into = AttendInto::kPartials};
+  ops.attend(work);
 
-  const auto partial_size = static_cast<std::size_t>(kPartialHeader + head_dim);
-  const Row q = source.Values(queries * head_dim);
-  Row partials(partial_size * static_cast<std::size_t>(queries));
-  std::vector<const float*> query_rows;
-  std::vector<float*> partial_rows;
-  for (int i = 0; i < queries; ++i) {
-    query_rows.push_back(q.data() + i * head_dim);
-    partial_rows.push_back(partials.data() + static_cast<std::size_t>(i) * partial_size);
+  Queries merged = queries();
+  Queries states = queries();
+  work.queries = states.data();
+  work.into = AttendInto::kStates;
+  Row out = partials.Results();
+  for (int time = 0; time < 2; ++time) {
+    for (int i = 0; i < count; ++i) ops.merge(partials.At(i), head_dim, merged.At(i));
+    ops.attend(work);
   }
-  ops.attend({.chunk = &chunk,
-              .first = first,
-              .last = last,
-              .head_dim = head_dim,
-              .scale = 0.125F,
-              .queries = query_rows.data(),
-              .count = queries,
-              .partials = partial_rows.data()});
-  Row results;
-  Row state(partial_size);
-  state[0] = -std::numeric_limits<float>::infinity();
-  for (int i = 0; i < queries; ++i) {
-    const float* partial = partial_rows[static_cast<std::size_t>(i)];
-    results.insert(results.end(), {partial[0], partial[1]});
-    results.insert(results.end(), partial + kPartialHeader, partial + partial_size);
-    ops.merge(partial, head_dim, state.data());
-    results.insert(results.end(), {state[0], state[1]});
-    results.insert(results.end(), state.begin() + kPartialHeader, state.end());
-    Row out(static_cast<std::size_t>(head_dim));
-    ops.finish(state.data(), head_dim, out.data());
-    results.insert(results.end(), out.begin(), out.end());
+  EXPECT_EQ(Difference(states.Results(), merged.Results()), "");
+  for (const float value : merged.Results()) out.push_back(value);
+  Row finished(static_cast<std::size_t>(head_dim));
+  for (int i = 0; i < count; ++i) {
+    ops.finish(merged.At(i), head_dim, finished.data());
+    out.insert(out.end(), finished.begin(), finished.end());
   }
-  return results;
+  return out;
 }
 
 TEST_P(Variants, Attend) {
@@ -225,10 +270,12 @@ TEST_P(Variants, Attend) {
         SCOPED_TRACE(std::to_string(queries) + " queries, " + std::to_string(last) + " keys of " +
                      std::to_string(head_dim));
         for (const int first : {0, last / 3, last - 1}) {
-          Compare([&](const Ops& ops, Source& source) {
-            return Chunk(ops, first, last, head_dim, queries, source);
-          });
-          if (HasFatalFailure()) return;
+          for (const bool same : {true, false}) {
+            Compare([&](const Ops& ops, Source& source) {
+              return Chunk(ops, {first, last, same}, head_dim, queries, source);
+            });
+            if (HasFatalFailure()) return;
+          }
         }
       }
     }
