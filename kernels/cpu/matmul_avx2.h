@@ -83,7 +83,7 @@ struct OfUnits {
   // The sums of six rows leave four registers; 8 bits also need magnitudes there.
   static constexpr int kMaxRows = kTile.low_bits == 8 ? 4 : 6;
   // The high bits of codes are loaded before most of what lies below them.
-  static constexpr bool kInOrder = kUnits == 1 && kTile.high_bits == 0;
+  static constexpr bool kInOrder = kTile.high_bits == 0;
   static constexpr int kInputBytes = kUnits * static_cast<int>(sizeof(QuantBlock));
 
   template <int kRows>
@@ -93,7 +93,7 @@ struct OfUnits {
     for (std::int64_t b = 0; b < work.depth; ++b, tile += kTileBytes) {
       const std::byte* unit = tile + kTile.head_bytes;
       for (int u = 0; u < kUnits; ++u, ++x, unit += kTile.unit_bytes) {
-        FetchAhead<kTileBytes / kUnits>(ahead);
+        FetchAhead<OfUnits, kRows, kTileBytes / kUnits>(ahead);
         Format::template DotUnit<kRows>(tile, unit, x, work.quant_stride, sums);
       }
     }

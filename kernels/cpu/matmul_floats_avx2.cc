@@ -41,7 +41,7 @@ struct Floats {
                   Sums<kRows>& sums) {
     const float* x = work.floats + row * work.float_stride;
     for (std::int64_t k = 0; k < work.depth;) {
-      FetchAhead<kUnit * kTileBytes>(ahead);
+      FetchAhead<Floats, kRows, kUnit * kTileBytes>(ahead);
       const std::int64_t end = work.depth - k < kUnit ? work.depth : k + kUnit;
       for (; k < end; ++k, ++x, tile += kTileBytes) {
         __m256 w[kHalves];

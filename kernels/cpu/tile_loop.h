@@ -28,9 +28,11 @@ struct Ahead {
   Level level = Level::kFirst;
 };
 
-// Called with every unit of kBytes.
-template <int kBytes>
+// Called with every unit of kBytes by a register tile of kRows rows.
+template <class Format, int kRows, int kBytes>
 [[gnu::always_inline]] inline void FetchAhead(Ahead& ahead) {
+  // One row fetches nothing in order, and asking alone would cost a tenth.
+  if constexpr (kRows == 1 && Format::kInOrder) return;
   if (ahead.wait-- != 0) return;
   if (ahead.level == Ahead::Level::kFirst) {
 #pragma GCC unroll 16

@@ -29,7 +29,7 @@ struct OfUnits {
     for (std::int64_t b = 0; b < work.depth; ++b, tile += kTileBytes) {
       const std::byte* at = tile + kTile.head_bytes;
       for (int u = 0; u < kUnits; ++u, ++x, at += kTile.unit_bytes) {
-        FetchAhead<kTileBytes / kUnits>(ahead);
+        FetchAhead<OfUnits, kRows, kTileBytes / kUnits>(ahead);
         const Unit unit(tile, at);
 #pragma GCC unroll 8
         for (int r = 0; r < kRows; ++r) sums[r] = unit.Add(x[r * work.quant_stride], sums[r]);
