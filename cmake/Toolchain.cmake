@@ -33,7 +33,7 @@ if(BANYAN_SANITIZE)
 endif()
 
 find_package(Threads REQUIRED)
-find_package(Boost 1.81 REQUIRED COMPONENTS json)
+find_package(Boost 1.81 REQUIRED COMPONENTS json iostreams)
 find_package(absl REQUIRED)
 find_package(prometheus-cpp CONFIG REQUIRED)
 find_package(CLI11 REQUIRED)

@@ -13,7 +13,7 @@
 namespace banyan::loadtest {
 
 enum class TraceFormat : std::uint8_t {
-  kAuto,      // by the first line and the file's name
+  kAuto,      // by the first line
   kMooncake,  // JSONL: timestamp (ms), input_length, output_length, hash_ids of 512 tokens
   kBailian,   // JSONL: chat_id, parent_chat_id, turn, timestamp (s), hash_ids of 16 tokens, not
               // chained
@@ -33,11 +33,11 @@ struct TraceOptions {
   // listed in Workload::bad_lines.
   enum class BadLines : std::uint8_t { kFatal, kSkip };
   BadLines bad_lines = BadLines::kFatal;
-  std::int64_t max_requests = 0;  // the first so many; 0: all
+  std::int64_t max_requests = 0;  // the first so many of the file; 0: all
 };
 
-// `path` may end in .gz or .xz. kNotFound, kPermissionDenied, or kInvalidArgument for what cannot
-// be read; also when nothing is left of it.
+// `path` may be a gzip or xz archive. kNotFound, kPermissionDenied, or kInvalidArgument for what
+// cannot be read; also when nothing is left of it.
 absl::StatusOr<Workload> ReadTrace(const std::string& path, const TraceOptions& options);
 
 }  // namespace banyan::loadtest
