@@ -24,8 +24,9 @@ struct ArrivalOptions {
   std::uint64_t seed = 1;
 };
 
-// Sets `at` of every conversation's first turn; later turns keep their think times. With kTrace
-// only checks that the source has times: kInvalidArgument when it has none.
+// Sets `at` of every conversation's first turn, 0 for the first of all; later turns keep their
+// think times, or their distance from the first turn. With kTrace only checks that the source has
+// times: kInvalidArgument when it has none, or for options out of bounds.
 absl::Status SetArrivals(const ArrivalOptions& options, Workload& workload);
 
 }  // namespace banyan::loadtest
