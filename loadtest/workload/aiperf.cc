@@ -101,12 +101,12 @@ absl::Status AddTurn(const json::object& object, std::vector<Message>& before,
 
 class AiperfReader final : public FormatReader {
  public:
-  absl::Status Read(const Record& record, Collection& into) override {
-    const absl::StatusOr<const json::object*> object = json_.Read(record.text);
+  absl::Status Read(const Entry& entry, Collection& into) override {
+    const absl::StatusOr<const json::object*> object = json_.Read(entry.text);
     if (!object.ok()) return object.status();
     const auto session = FindText(**object, "session_id");
     if (!session.ok()) return session.status();
-    Conversation conversation{.id = session->value_or(absl::StrCat(record.line)), .turns = {}};
+    Conversation conversation{.id = session->value_or(absl::StrCat(entry.line)), .turns = {}};
     std::vector<Message> before;
     if (const json::value* const turns = FindMember(**object, "turns")) {
       if (!turns->is_array()) return absl::InvalidArgumentError("turns is not an array");

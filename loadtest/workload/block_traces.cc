@@ -77,15 +77,15 @@ class MooncakeReader final : public FormatReader {
  public:
   std::int32_t block_tokens() const override { return 512; }
 
-  absl::Status Read(const Record& record, Collection& into) override {
-    const absl::StatusOr<const json::object*> object = json_.Read(record.text);
+  absl::Status Read(const Entry& entry, Collection& into) override {
+    const absl::StatusOr<const json::object*> object = json_.Read(entry.text);
     if (!object.ok()) return object.status();
     const auto session = FindText(**object, "session_id");
     if (!session.ok()) return session.status();
-    absl::StatusOr<Turn> turn = ReadTurn(**object, record.line);
+    absl::StatusOr<Turn> turn = ReadTurn(**object, entry.line);
     if (!turn.ok()) return turn.status();
     if (session->has_value()) return into.AddTurn(**session, *std::move(turn));
-    Conversation conversation{.id = absl::StrCat(record.line), .turns = {}};
+    Conversation conversation{.id = absl::StrCat(entry.line), .turns = {}};
     conversation.turns.push_back(*std::move(turn));
     return into.Add(std::move(conversation));
   }
@@ -133,8 +133,8 @@ class BailianReader final : public FormatReader {
  public:
   std::int32_t block_tokens() const override { return 16; }
 
-  absl::Status Read(const Record& record, Collection& into) override {
-    const absl::StatusOr<const json::object*> object = json_.Read(record.text);
+  absl::Status Read(const Entry& entry, Collection& into) override {
+    const absl::StatusOr<const json::object*> object = json_.Read(entry.text);
     if (!object.ok()) return object.status();
     constexpr std::int64_t kMaxId = std::numeric_limits<std::int64_t>::max();
     const auto chat = Integer(**object, "chat_id", 0, kMaxId);

@@ -82,8 +82,8 @@ class ChatReader final : public FormatReader {
  public:
   explicit ChatReader(Names names) : names_(names) {}
 
-  absl::Status Read(const Record& record, Collection& into) override {
-    const absl::StatusOr<const json::object*> object = json_.Read(record.text);
+  absl::Status Read(const Entry& entry, Collection& into) override {
+    const absl::StatusOr<const json::object*> object = json_.Read(entry.text);
     if (!object.ok()) return object.status();
     const json::value* const value = FindMember(**object, names_.messages);
     const json::array* const messages = value == nullptr ? nullptr : value->if_array();
@@ -95,7 +95,7 @@ class ChatReader final : public FormatReader {
     for (const json::value& message : *messages) {
       if (absl::Status status = AddMessage(message, chat); !status.ok()) return status;
     }
-    Conversation conversation{.id = Id(**object, record.line), .turns = chat.Finish()};
+    Conversation conversation{.id = Id(**object, entry.line), .turns = chat.Finish()};
     if (conversation.turns.empty()) return absl::OkStatus();
     return into.Add(std::move(conversation));
   }

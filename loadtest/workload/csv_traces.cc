@@ -160,8 +160,8 @@ class CsvReader final : public FormatReader {
  public:
   CsvReader(TraceFormat format, Columns columns) : format_(format), columns_(columns) {}
 
-  absl::Status Read(const Record& record, Collection& into) override {
-    const std::vector<std::string_view> fields = Split(record.text);
+  absl::Status Read(const Entry& entry, Collection& into) override {
+    const std::vector<std::string_view> fields = Split(entry.text);
     if (fields.size() != columns_.count) {
       return absl::InvalidArgumentError(
           absl::StrCat(fields.size(), " fields, where the header has ", columns_.count));
@@ -180,9 +180,9 @@ class CsvReader final : public FormatReader {
     turn.messages.push_back(
         {.role = Role::kUser,
          .text = {},
-         .segments = {{.key = HashKey(kRow, static_cast<std::uint64_t>(record.line)),
+         .segments = {{.key = HashKey(kRow, static_cast<std::uint64_t>(entry.line)),
                        .tokens = static_cast<std::int32_t>(*prompt)}}});
-    Conversation conversation{.id = session.empty() ? absl::StrCat(record.line) : session,
+    Conversation conversation{.id = session.empty() ? absl::StrCat(entry.line) : session,
                               .turns = {}};
     conversation.turns.push_back(std::move(turn));
     return into.Add(std::move(conversation));

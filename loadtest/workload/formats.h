@@ -1,4 +1,4 @@
-// One reader for each format of traces: turns a record into requests.
+// One reader for each format of traces: turns an entry into requests.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "loadtest/workload/collection.h"
-#include "loadtest/workload/records.h"
+#include "loadtest/workload/entries.h"
 #include "loadtest/workload/trace.h"
 
 namespace banyan::loadtest {
@@ -15,10 +15,10 @@ namespace banyan::loadtest {
 class FormatReader {
  public:
   virtual ~FormatReader() = default;
-  // kInvalidArgument says what is wrong with the record, which then added nothing. `into` is not
-  // full. A record that asks nothing (a chat without a question) adds nothing, and that is no
+  // kInvalidArgument says what is wrong with the entry, which then added nothing. `into` is not
+  // full. An entry that asks nothing (a chat without a question) adds nothing, and that is no
   // fault.
-  virtual absl::Status Read(const Record& record, Collection& into) = 0;
+  virtual absl::Status Read(const Entry& entry, Collection& into) = 0;
   virtual std::int32_t block_tokens() const { return 0; }  // as in Workload
 };
 

@@ -1,4 +1,4 @@
-// JSON records of traces: parsed strictly, fields with reasons when they are wrong.
+// JSON entries of traces: parsed strictly, fields with reasons when they are wrong.
 #pragma once
 
 #include <boost/json/object.hpp>

@@ -9,9 +9,9 @@
 #include "base/quote.h"
 #include "loadtest/workload/bytes.h"
 #include "loadtest/workload/collection.h"
+#include "loadtest/workload/entries.h"
 #include "loadtest/workload/formats.h"
 #include "loadtest/workload/json.h"
-#include "loadtest/workload/records.h"
 #include "loadtest/workload/trace_stream.h"
 
 namespace banyan::loadtest {
@@ -35,9 +35,9 @@ std::string NameOf(TraceFormat format) {
   return "unknown";
 }
 
-absl::StatusOr<TraceFormat> DetectJson(std::string_view record) {
+absl::StatusOr<TraceFormat> DetectJson(std::string_view entry) {
   JsonReader reader;
-  const absl::StatusOr<const boost::json::object*> object = reader.Read(record);
+  const absl::StatusOr<const boost::json::object*> object = reader.Read(entry);
   if (!object.ok()) return object.status();
   const auto has = [&object](std::string_view name) {
     return FindMember(**object, name) != nullptr;
@@ -50,12 +50,12 @@ absl::StatusOr<TraceFormat> DetectJson(std::string_view record) {
   return absl::InvalidArgumentError("an object of no known trace");
 }
 
-absl::StatusOr<TraceFormat> Detect(const Record& record) {
-  if (record.text.starts_with('{')) return DetectJson(record.text);
-  if (record.text.find("ContextTokens") != std::string_view::npos) return TraceFormat::kAzure;
-  if (record.text.find("Request tokens") != std::string_view::npos) return TraceFormat::kBurstGpt;
+absl::StatusOr<TraceFormat> Detect(const Entry& entry) {
+  if (entry.text.starts_with('{')) return DetectJson(entry.text);
+  if (entry.text.find("ContextTokens") != std::string_view::npos) return TraceFormat::kAzure;
+  if (entry.text.find("Request tokens") != std::string_view::npos) return TraceFormat::kBurstGpt;
   return absl::InvalidArgumentError(absl::StrCat("neither JSON nor the header of a known trace: ",
-                                                 Quote(record.text.substr(0, 200))));
+                                                 Quote(entry.text.substr(0, 200))));
 }
 
 bool IsCsv(TraceFormat format) {
@@ -88,7 +88,7 @@ absl::StatusOr<std::unique_ptr<FormatReader>> MakeReader(TraceFormat format,
 class Reading {
  public:
   Reading(ByteSource& bytes, std::string name, const TraceOptions& options)
-      : records_(bytes),
+      : entries_(bytes),
         name_(std::move(name)),
         options_(options),
         format_(options.format),
@@ -96,11 +96,11 @@ class Reading {
 
   absl::StatusOr<Workload> Run() {
     while (!collection_.full()) {
-      const absl::StatusOr<std::optional<Record>> record = records_.Next();
-      if (!record.ok()) return Fault(name_, record.status());
-      if (!record->has_value()) break;
-      if (absl::Status status = Use(**record); !status.ok()) {
-        return Fault(absl::StrCat(name_, ":", (*record)->line), status);
+      const absl::StatusOr<std::optional<Entry>> entry = entries_.Next();
+      if (!entry.ok()) return Fault(name_, entry.status());
+      if (!entry->has_value()) break;
+      if (absl::Status status = Use(**entry); !status.ok()) {
+        return Fault(absl::StrCat(name_, ":", (*entry)->line), status);
       }
     }
     workload_.conversations = collection_.Finish();
@@ -119,24 +119,24 @@ class Reading {
   }
 
   // An error ends the reading.
-  absl::Status Use(const Record& record) {
+  absl::Status Use(const Entry& entry) {
     if (reader_ == nullptr) {
-      if (absl::Status status = Begin(record); !status.ok()) return status;
+      if (absl::Status status = Begin(entry); !status.ok()) return status;
       if (IsCsv(format_)) return absl::OkStatus();  // it was the header
     }
-    const absl::Status status = record.too_long
+    const absl::Status status = entry.too_long
                                     ? absl::InvalidArgumentError("it is longer than 16 MiB")
-                                    : reader_->Read(record, collection_);
+                                    : reader_->Read(entry, collection_);
     if (status.ok() || options_.bad_lines == TraceOptions::BadLines::kFatal) return status;
     if (workload_.bad_lines.size() == kMaxBadLines) {
       return absl::InvalidArgumentError(absl::StrCat(
           "more than ", kMaxBadLines, " lines are malformed, this one too: ", status.message()));
     }
-    workload_.bad_lines.push_back({.line = record.line, .why = std::string(status.message())});
+    workload_.bad_lines.push_back({.line = entry.line, .why = std::string(status.message())});
     return absl::OkStatus();
   }
 
-  absl::Status Begin(const Record& first) {
+  absl::Status Begin(const Entry& first) {
     if (format_ == TraceFormat::kAuto) {
       const absl::StatusOr<TraceFormat> found = Detect(first);
       if (!found.ok()) {
@@ -151,7 +151,7 @@ class Reading {
     return absl::OkStatus();
   }
 
-  RecordReader records_;
+  EntryReader entries_;
   const std::string name_;
   const TraceOptions& options_;
   TraceFormat format_;

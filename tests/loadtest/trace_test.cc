@@ -1,9 +1,9 @@
-// What all formats share: records, bad lines, times, bounds.
+// What all formats share: entries, bad lines, times, bounds.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
-#include "loadtest/workload/records.h"
+#include "loadtest/workload/entries.h"
 #include "tests/loadtest/trace_text.h"
 
 namespace banyan::loadtest {
@@ -128,7 +128,7 @@ TEST(Trace, ALineMayHaveSixteenMebibytes) {
     const std::string head = "{\"timestamp\":0,\"input_length\":1,\"x\":\"", tail = "\"}";
     return head + std::string(bytes - head.size() - tail.size(), 'x') + tail;
   };
-  constexpr std::size_t kMax = RecordReader::kMaxRecordBytes;
+  constexpr std::size_t kMax = EntryReader::kMaxEntryBytes;
   EXPECT_EQ(FaultOf(Line(0) + line_of(kMax - 1)), "");
   EXPECT_EQ(FaultOf(Line(0) + line_of(kMax)), "");
   EXPECT_THAT(FaultOf(Line(0) + line_of(kMax + 1)), HasSubstr("trace:2: it is longer than 16 MiB"));
@@ -148,42 +148,42 @@ TEST(Trace, JsonMayHaveThirtyTwoLevels) {
   EXPECT_THAT(FaultOf(nested(33)), HasSubstr("not JSON"));
 }
 
-std::vector<std::string> RecordsOf(std::string_view text, std::size_t piece) {
+std::vector<std::string> EntriesOf(std::string_view text, std::size_t piece) {
   MemorySource source(text, piece);
-  RecordReader reader(source);
-  std::vector<std::string> records;
+  EntryReader reader(source);
+  std::vector<std::string> entries;
   while (true) {
-    const auto record = reader.Next();
-    if (!record.ok()) {
-      records.push_back(absl::StrCat("error: ", record.status().message()));
-      return records;
+    const auto entry = reader.Next();
+    if (!entry.ok()) {
+      entries.push_back(absl::StrCat("error: ", entry.status().message()));
+      return entries;
     }
-    if (!record->has_value()) return records;
-    records.push_back(absl::StrCat((*record)->line, ":", std::string((*record)->text)));
+    if (!entry->has_value()) return entries;
+    entries.push_back(absl::StrCat((*entry)->line, ":", std::string((*entry)->text)));
   }
 }
 
-TEST(Records, AreTheSameInPiecesOfAnySize) {
+TEST(Entries, AreTheSameInPiecesOfAnySize) {
   const std::string lines = "\xef\xbb\xbf\n a \r\n\n{\"b\":\n}\n\nc";
   const std::string array = " [ {\"a\": \"]\\\"}\"} ,\n[1,\n2] , 3\n]\n ";
   for (const std::size_t piece : {1, 2, 3, 7, 1000}) {
-    EXPECT_THAT(RecordsOf(lines, piece), ElementsAre("2:a", "4:{\"b\":", "5:}", "7:c")) << piece;
-    EXPECT_THAT(RecordsOf(array, piece), ElementsAre("1:{\"a\": \"]\\\"}\"}", "2:[1,\n2]", "3:3"))
+    EXPECT_THAT(EntriesOf(lines, piece), ElementsAre("2:a", "4:{\"b\":", "5:}", "7:c")) << piece;
+    EXPECT_THAT(EntriesOf(array, piece), ElementsAre("1:{\"a\": \"]\\\"}\"}", "2:[1,\n2]", "3:3"))
         << piece;
   }
 }
 
-TEST(Records, AnArrayThatIsNotClosedOrNotTheLastThingIsAnError) {
+TEST(Entries, AnArrayThatIsNotClosedOrNotTheLastThingIsAnError) {
   EXPECT_THAT(
-      RecordsOf("[{},{", 9),
+      EntriesOf("[{},{", 9),
       ElementsAre("1:{}", "error: line 1: the array is not closed; is the file cut short?"));
-  EXPECT_THAT(RecordsOf("[1\n,", 9),
+  EXPECT_THAT(EntriesOf("[1\n,", 9),
               ElementsAre("1:1", HasSubstr("line 2: the array is not closed")));
-  EXPECT_THAT(RecordsOf("[", 9), ElementsAre(HasSubstr("the array is not closed")));
-  EXPECT_THAT(RecordsOf("[1]\n[2]", 9),
+  EXPECT_THAT(EntriesOf("[", 9), ElementsAre(HasSubstr("the array is not closed")));
+  EXPECT_THAT(EntriesOf("[1]\n[2]", 9),
               ElementsAre("1:1", "error: line 2: something follows the end of the array"));
-  EXPECT_THAT(RecordsOf("[1,]", 9), ElementsAre("1:1", "1:"));
-  EXPECT_THAT(RecordsOf("[]", 9), SizeIs(0));
+  EXPECT_THAT(EntriesOf("[1,]", 9), ElementsAre("1:1", "1:"));
+  EXPECT_THAT(EntriesOf("[]", 9), SizeIs(0));
 }
 
 }  // namespace

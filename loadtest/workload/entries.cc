@@ -1,4 +1,4 @@
-#include "loadtest/workload/records.h"
+#include "loadtest/workload/entries.h"
 
 #include <cstring>
 
@@ -56,21 +56,21 @@ class ElementEnd {
 
 }  // namespace
 
-absl::StatusOr<std::optional<Record>> RecordReader::Next() {
+absl::StatusOr<std::optional<Entry>> EntryReader::Next() {
   if (shape_ == Shape::kUnknown) {
     if (absl::Status status = Begin(); !status.ok()) return status;
   }
   if (shape_ == Shape::kArray) return NextElement();
   if (shape_ == Shape::kArrayEnded) return EndArray();
   while (true) {
-    absl::StatusOr<std::optional<Record>> line = NextLine();
+    absl::StatusOr<std::optional<Entry>> line = NextLine();
     if (!line.ok() || !line->has_value() || (*line)->too_long || !(*line)->text.empty()) {
       return line;
     }
   }
 }
 
-absl::StatusOr<bool> RecordReader::Fill() {
+absl::StatusOr<bool> EntryReader::Fill() {
   if (at_ < end_) return true;
   const absl::StatusOr<std::size_t> got = bytes_.Read(chunk_.data(), chunk_.size());
   if (!got.ok()) return got.status();
@@ -79,7 +79,7 @@ absl::StatusOr<bool> RecordReader::Fill() {
   return end_ > 0;
 }
 
-absl::Status RecordReader::Begin() {
+absl::Status EntryReader::Begin() {
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   for (const char c : kByteOrderMark) {
     const absl::StatusOr<bool> more = Fill();
@@ -97,7 +97,7 @@ absl::Status RecordReader::Begin() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> RecordReader::SkipSpace() {
+absl::StatusOr<bool> EntryReader::SkipSpace() {
   while (true) {
     const absl::StatusOr<bool> more = Fill();
     if (!more.ok() || !*more) return more;
@@ -106,22 +106,22 @@ absl::StatusOr<bool> RecordReader::SkipSpace() {
   }
 }
 
-void RecordReader::Keep(std::size_t to) {
-  if (record_.size() + (to - at_) > kMaxRecordBytes) too_long_ = true;
+void EntryReader::Keep(std::size_t to) {
+  if (entry_.size() + (to - at_) > kMaxEntryBytes) too_long_ = true;
   if (too_long_) {
-    record_.clear();
+    entry_.clear();
   } else {
-    record_.append(&chunk_[at_], to - at_);
+    entry_.append(&chunk_[at_], to - at_);
   }
   at_ = to;
 }
 
-Record RecordReader::Take(std::int64_t line) {
-  return {.line = line, .text = Trim(record_), .too_long = too_long_};
+Entry EntryReader::Take(std::int64_t line) {
+  return {.line = line, .text = Trim(entry_), .too_long = too_long_};
 }
 
-absl::StatusOr<std::optional<Record>> RecordReader::NextLine() {
-  record_.clear();
+absl::StatusOr<std::optional<Entry>> EntryReader::NextLine() {
+  entry_.clear();
   too_long_ = false;
   const std::int64_t line = line_;
   bool any = false;
@@ -145,8 +145,8 @@ absl::StatusOr<std::optional<Record>> RecordReader::NextLine() {
   }
 }
 
-absl::StatusOr<std::optional<Record>> RecordReader::NextElement() {
-  record_.clear();
+absl::StatusOr<std::optional<Entry>> EntryReader::NextElement() {
+  entry_.clear();
   too_long_ = false;
   const absl::StatusOr<bool> any = SkipSpace();
   if (!any.ok()) return any.status();
@@ -175,7 +175,7 @@ absl::StatusOr<std::optional<Record>> RecordReader::NextElement() {
   }
 }
 
-absl::StatusOr<std::optional<Record>> RecordReader::EndArray() {
+absl::StatusOr<std::optional<Entry>> EntryReader::EndArray() {
   const absl::StatusOr<bool> more = SkipSpace();
   if (!more.ok()) return more.status();
   if (!*more) return std::nullopt;
