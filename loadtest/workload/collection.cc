@@ -68,22 +68,33 @@ absl::Status Collection::AddTurn(const std::string& session, Turn turn) {
   CHECK(!full());
   const auto found = sessions_.find(session);
   if (found == sessions_.end()) {
+    const Session fresh{.index = conversations_.size(),
+                        .last = turn.at.value_or(Tick(0)),
+                        .all_timed = turn.at.has_value()};
     Conversation conversation{.id = session, .turns = {}};
     conversation.turns.push_back(std::move(turn));
     if (absl::Status status = Add(std::move(conversation)); !status.ok()) return status;
-    sessions_.emplace(session, conversations_.size() - 1);
+    sessions_.emplace(session, fresh);
     return absl::OkStatus();
   }
   if (turn.at.has_value() && !*timed_) {
     return absl::InvalidArgumentError("it has a time, which the session's first turn has not");
   }
-  conversations_[found->second].turns.push_back(std::move(turn));
+  Session with = found->second;
+  with.sorted = with.sorted && turn.at.value_or(with.last) >= with.last;
+  with.all_timed = with.all_timed && turn.at.has_value();
+  with.last = std::max(with.last, turn.at.value_or(with.last));
+  if (!with.sorted && !with.all_timed) {
+    return absl::InvalidArgumentError("times of its session decrease, and not all turns have one");
+  }
+  found->second = with;
+  conversations_[with.index].turns.push_back(std::move(turn));
   --left_;
   return absl::OkStatus();
 }
 
 std::vector<Conversation> Collection::Finish() {
-  for (const auto& [name, index] : sessions_) SortTurns(conversations_[index]);
+  for (const auto& [name, session] : sessions_) SortTurns(conversations_[session.index]);
   if (timed_.value_or(false)) {
     Rebase(conversations_);
     std::stable_sort(conversations_.begin(), conversations_.end(),

@@ -26,20 +26,27 @@ class Collection {
   // kInvalidArgument, and nothing added, when some conversations have times and others none, or
   // when its turns' times decrease.
   absl::Status Add(Conversation conversation);
-  // As the next turn of the conversation that bears this name. Its turns are put in order of their
-  // times in the end, where all have some.
+  // As the next turn of the conversation that bears this name. Turns are put in order of their
+  // times in the end where all have some; where not all do, times must not decrease.
   absl::Status AddTurn(const std::string& session, Turn turn);
 
   // In order of first turns, at times that begin with 0.
   std::vector<Conversation> Finish();
 
  private:
+  struct Session {
+    std::size_t index = 0;  // into conversations_
+    Tick last{0};           // the latest time so far
+    bool sorted = true;
+    bool all_timed = true;
+  };
+
   absl::Status CheckTimes(const Conversation& conversation) const;
 
   std::int64_t left_;
   std::optional<bool> timed_;  // as the first conversation is
   std::vector<Conversation> conversations_;
-  absl::flat_hash_map<std::string, std::size_t> sessions_;  // into conversations_
+  absl::flat_hash_map<std::string, Session> sessions_;
 };
 
 }  // namespace banyan::loadtest

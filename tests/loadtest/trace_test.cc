@@ -107,6 +107,13 @@ TEST(Trace, EitherAllRequestsHaveTimesOrNone) {
   EXPECT_THAT(FaultOf("{\"session_id\":\"a\",\"input_length\":1}\n"
                       "{\"session_id\":\"a\",\"input_length\":1,\"timestamp\":1}\n"),
               HasSubstr("which the session's first turn has not"));
+  const std::string first = "{\"session_id\":\"a\",\"timestamp\":5,\"input_length\":1}\n";
+  const std::string earlier = "{\"session_id\":\"a\",\"timestamp\":4,\"input_length\":1}\n";
+  const std::string untimed = "{\"session_id\":\"a\",\"delay\":4,\"input_length\":1}\n";
+  EXPECT_EQ(FaultOf(first + earlier), "");
+  EXPECT_EQ(FaultOf(first + untimed + first), "");
+  EXPECT_THAT(FaultOf(first + untimed + earlier), HasSubstr("trace:3: times of its session"));
+  EXPECT_THAT(FaultOf(first + earlier + untimed), HasSubstr("trace:3: times of its session"));
 }
 
 TEST(Trace, ReadsTheFirstSoManyRequests) {
