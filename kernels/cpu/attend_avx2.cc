@@ -8,10 +8,12 @@
 
 namespace banyan::kernels::avx2 {
 
+// Tiles of 8 to 12 sums: what two multiply-adds per cycle of latency 4 ask for, and what sixteen
+// registers hold.
 void Attend(const AttendWork& work) {
-  static constexpr Tile kTiles[Lanes8::kMaxQueries] = {
-      AttendTile<Lanes8, 1>, AttendTile<Lanes8, 2>, AttendTile<Lanes8, 3>,
-      AttendTile<Lanes8, 4>, AttendTile<Lanes8, 5>, AttendTile<Lanes8, 6>};
+  static constexpr Tile kTiles[] = {AttendTile<Lanes8, 1, 8>, AttendTile<Lanes8, 2, 4>,
+                                    AttendTile<Lanes8, 3, 4>, AttendTile<Lanes8, 4, 2>,
+                                    AttendTile<Lanes8, 5, 2>, AttendTile<Lanes8, 6, 2>};
   AttendTiles(kTiles, work);
 }
 

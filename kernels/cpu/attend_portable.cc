@@ -65,7 +65,8 @@ void WeightedSum(const AttendWork& work, const AttendQuery& query,
                  const float (&weights)[kChunkKeys], int d, float (&out)[kLanes]) {
   for (float& sum : out) sum = 0;
   for (int j = query.first; j < query.last; ++j) {
-    const std::uint16_t* value = work.chunk->values[j] + d;
+    const std::uint16_t* value =
+        work.chunk->values[j / kTileKeys] + std::int64_t{j % kTileKeys} * work.head_dim + d;
     for (int i = 0; i < kLanes; ++i) out[i] = Fma(weights[j], HalfToFloat(value[i]), out[i]);
   }
 }

@@ -3,10 +3,10 @@
 // dimensions in increasing order; for a query and a dimension the result is one chain over the keys
 // in increasing order: the same chains for one query as for many.
 //
-// V is one register, with V::kLanes floats. A register tile is 1 .. V::kMaxQueries queries times
-// V::Width(queries) vectors of keys or of dimensions. Halves are widened as they are loaded, which
-// costs nothing beside the multiply-adds. Loops over the registers of a tile are all unrolled: a
-// single one that is not would keep it in memory.
+// V is one register, with V::kLanes floats. A register tile is kQueries queries times kWidth
+// vectors of keys or of dimensions. Halves are widened as they are loaded, which costs nothing
+// beside the multiply-adds. Loops over the registers of a tile are all unrolled: a single one that
+// is not would keep it in memory.
 #pragma once
 
 #include <immintrin.h>
@@ -105,11 +105,11 @@ template <class V, int kTiles, int kQueries>
       Put(Mul(sums[q][i], scale), weights[q] + t * kTileKeys + i * V::kLanes);
 }
 
-template <class V, int kQueries>
+template <class V, int kWidth, int kQueries>
 [[gnu::always_inline]] inline void Scores(const AttendWork& work,
                                           const TileQueries<kQueries>& queries,
                                           const ChunkHalves* next, float (*weights)[kChunkKeys]) {
-  constexpr int kTiles = V::Width(kQueries) * V::kLanes / kTileKeys;
+  constexpr int kTiles = kWidth * V::kLanes / kTileKeys;
   int t = queries.begin / kTileKeys;
   const int end = (queries.end + kTileKeys - 1) / kTileKeys;
   for (; t + kTiles <= end; t += kTiles) ScoreTiles<V, kTiles>(work, t, queries.at, next, weights);
@@ -206,10 +206,27 @@ template <class V, int kWidth, int kQueries>
   constexpr int kLineHalves = 32;
   V sums[kQueries][kWidth];
   Clear(sums);
-  // A value that a query does not see must not enter its sums, not even times zero.
+  // Of one tile: keys that all queries see.
+  const auto all = [&](int j, int end) __attribute__((always_inline)) {
+    const std::int64_t at = std::int64_t{j % kTileKeys} * work.head_dim + d;
+    const std::uint16_t* value = work.chunk->values[j / kTileKeys] + at;
+    const bool fetch = next != nullptr && d % kLineHalves == 0;
+    const std::uint16_t* next_value = fetch ? next->values[j / kTileKeys] + at : nullptr;
+    for (; j < end; ++j, value += work.head_dim) {
+      if (fetch) {
+        for (int i = 0; i < kWidth * V::kLanes; i += kLineHalves) Fetch(next_value + i);
+        next_value += work.head_dim;
+      }
+      MultiplyAdd([&](int q) { return V::Of(weights[q][j]); },
+                  [&](int i) { return V::Widen(value + i * V::kLanes); }, sums);
+    }
+  };
+  // And ones that some see: a value that a query does not see must not enter its sums, not even
+  // times zero.
   const auto some = [&](int j, int end) __attribute__((always_inline)) {
     for (; j < end; ++j) {
-      const std::uint16_t* value = work.chunk->values[j] + d;
+      const std::uint16_t* value =
+          work.chunk->values[j / kTileKeys] + std::int64_t{j % kTileKeys} * work.head_dim + d;
 #pragma GCC unroll 16
       for (int q = 0; q < kQueries; ++q) {
         if (j < queries.first[q] || queries.last[q] <= j) continue;
@@ -220,12 +237,11 @@ template <class V, int kWidth, int kQueries>
     }
   };
   some(queries.begin, queries.all_begin);
-  for (int j = queries.all_begin; j < queries.all_end; ++j) {
-    const std::uint16_t* value = work.chunk->values[j] + d;
-    if (next != nullptr && d % kLineHalves == 0)
-      for (int i = 0; i < kWidth * V::kLanes; i += kLineHalves) Fetch(next->values[j] + d + i);
-    MultiplyAdd([&](int q) { return V::Of(weights[q][j]); },
-                [&](int i) { return V::Widen(value + i * V::kLanes); }, sums);
+  for (int j = queries.all_begin; j < queries.all_end;) {
+    const int tile_end = (j / kTileKeys + 1) * kTileKeys;
+    const int end = tile_end < queries.all_end ? tile_end : queries.all_end;
+    all(j, end);
+    j = end;
   }
   some(queries.all_end, queries.end);
 #pragma GCC unroll 16
@@ -243,16 +259,15 @@ template <class V, int kWidth, int kQueries>
   }
 }
 
-template <class V, int kQueries>
+template <class V, int kQueries, int kWidth>
 void AttendTile(const AttendWork& work, const AttendQuery* from, const ChunkHalves* next) {
-  constexpr int kWidth = V::Width(kQueries);
   const TileQueries<kQueries> queries(from);
   alignas(64) float weights[kQueries][kChunkKeys];
   float greatest[kQueries];
   float sum[kQueries];
   float* results[kQueries];
   for (int q = 0; q < kQueries; ++q) results[q] = from[q].result;
-  Scores<V>(work, queries, next, weights);
+  Scores<V, kWidth>(work, queries, next, weights);
   Softmax<V>(queries, weights, greatest, sum);
   Factors factors[kQueries];
   for (int q = 0; q < kQueries; ++q) {
@@ -268,14 +283,10 @@ void AttendTile(const AttendWork& work, const AttendQuery* from, const ChunkHalv
     WeightedSum<V, kWidth>(work, results, queries, d, weights, factors, next);
   for (; d + V::kLanes <= work.head_dim; d += V::kLanes)
     WeightedSum<V, 1>(work, results, queries, d, weights, factors, next);
-  if constexpr (V::kLanes > 8) {
-    if (d < work.head_dim)
-      WeightedSum<typename V::Eight, 1>(work, results, queries, d, weights, factors, next);
-  }
 }
 
-// kTiles[n - 1] is for n queries. As few tiles as will do, of sizes that differ by one at most; the
-// first fetches.
+// tile_of[n - 1] is for n queries. As few tiles as will do, of sizes that differ by one at most;
+// the first fetches.
 using Tile = void (*)(const AttendWork&, const AttendQuery*, const ChunkHalves*);
 template <int kMaxQueries>
 void AttendTiles(const Tile (&tile_of)[kMaxQueries], const AttendWork& work) {

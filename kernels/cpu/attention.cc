@@ -19,8 +19,9 @@ constexpr int kMaxTogether = AttentionPlan::kBlockQueries;
 }  // namespace
 
 struct Attention::Scratch {
-  std::uint16_t* keys;  // [kChunkKeys / kTileKeys, head_dim, kTileKeys]
-  float* states;        // [queries of a block, partial_size]
+  std::uint16_t* keys;    // [kChunkKeys / kTileKeys, head_dim, kTileKeys]
+  std::uint16_t* values;  // [kChunkKeys, head_dim]
+  float* states;          // [queries of a block, partial_size]
 };
 
 Attention::Seen Attention::KeysSeen(const Call& call, std::int64_t position, std::int64_t chunk) {
@@ -68,14 +69,16 @@ void Attention::Run(const Call& call) {
 
 void Attention::Reserve() {
   const std::int64_t queries = std::int64_t{plan_.block_rows()} * group_;
-  scratch_floats_ = std::int64_t{head_dim_} * kChunkKeys / 2 + queries * partial_size_;
+  scratch_floats_ = std::int64_t{head_dim_} * kChunkKeys + queries * partial_size_;
   scratch_floats_ = (scratch_floats_ + 15) / 16 * 16;  // threads share no cache line
   GrowFloats(scratch_, scratch_floats_ * pool_.threads());
 }
 
 Attention::Scratch Attention::ScratchOf(std::int32_t thread) {
+  const std::int64_t halves = std::int64_t{head_dim_} * kChunkKeys;
   float* at = scratch_.as<float>() + thread * scratch_floats_;
-  return {reinterpret_cast<std::uint16_t*>(at), at + std::int64_t{head_dim_} * kChunkKeys / 2};
+  auto* keys = reinterpret_cast<std::uint16_t*>(at);
+  return {keys, keys + halves, at + halves};
 }
 
 template <class F>
@@ -125,17 +128,21 @@ Attention::Visit Attention::FindVisit(const Item& item, std::int64_t chunk,
 void Attention::Attend(const Call& call, std::span<const Item> items, AttendInto into,
                        const Scratch& scratch) const {
   const bool tiled = call.pages->key_stride() == kTileKeys;
+  const auto find = [&](const Visit& visit, Chunk& out) {
+    if (tiled) return FindChunk(call, visit, out);
+    FindSlots(call, visit, scratch, out);
+  };
   Chunk chunks[2];
   Chunk* chunk = &chunks[0];
   Chunk* next_chunk = &chunks[1];
   Visit visit = FirstVisit(items[0]);
-  FindChunk(call, visit, scratch, *chunk);
+  find(visit, *chunk);
   Begin(items[0], into, scratch);
   for (std::size_t i = 0; i < items.size();) {
     Visit next = VisitAfter(items[i], visit);
     const bool last = next.empty();
     if (last && i + 1 < items.size()) next = FirstVisit(items[i + 1]);
-    FindChunk(call, next.empty() ? visit : next, scratch, *next_chunk);
+    find(next.empty() ? visit : next, *next_chunk);
     if (!tiled) TileChunk(*chunk, *next_chunk, scratch);
     AttendTogether(call, visit, chunk->halves, next_chunk->halves, into, scratch);
     if (last) {
@@ -207,44 +214,48 @@ int Attention::KeysIn(const Call& call, const Visit& visit) {
       std::min<std::int64_t>(kChunkKeys, pages * page_size - visit.chunk * kChunkKeys));
 }
 
-// In places of keys that there are not is the first.
-void Attention::FindChunk(const Call& call, const Visit& visit, const Scratch& scratch,
-                          Chunk& out) const {
+// In places of tiles that there are not is the first.
+void Attention::FindChunk(const Call& call, const Visit& visit, Chunk& out) const {
   const PageStore& pages = *call.pages;
   const std::int32_t page_size = pages.shape().page_size;
-  const bool tiled = pages.key_stride() == kTileKeys;
   const int keys = KeysIn(call, visit);
   ChunkHalves& halves = out.halves;
-  for (int j = 0; j < keys;) {
-    const std::int64_t position = visit.chunk * kChunkKeys + j;
+  for (int t = 0; t < kChunkKeys / kTileKeys; ++t) {
+    const std::int64_t position =
+        visit.chunk * kChunkKeys + (t * kTileKeys < keys ? t * kTileKeys : 0);
     const std::int32_t page =
         visit.pieces[0].run->pages[static_cast<std::size_t>(position / page_size)];
     const auto slot = static_cast<std::int32_t>(position % page_size);
-    const int end = std::min(keys, j + page_size - slot);
-    const std::uint16_t* key = pages.Key(page, call.layer, visit.kv_head, slot);
-    if (tiled) {
-      for (int i = j; i < end; i += kTileKeys, key += kTileKeys * head_dim_)
-        halves.keys[i / kTileKeys] = key;
-    } else {
-      for (int i = j; i < end; ++i, key += head_dim_) out.keys[i] = key;
-    }
-    const std::uint16_t* value = pages.Value(page, call.layer, visit.kv_head, slot);
-    for (; j < end; ++j, value += head_dim_) halves.values[j] = value;
+    halves.keys[t] = pages.Key(page, call.layer, visit.kv_head, slot);
+    halves.values[t] = pages.Value(page, call.layer, visit.kv_head, slot);
   }
-  std::fill(halves.values + keys, std::end(halves.values), halves.values[0]);
-  if (tiled) {
-    std::fill(halves.keys + (keys + kTileKeys - 1) / kTileKeys, std::end(halves.keys),
-              halves.keys[0]);
-  } else {
-    std::fill(out.keys.begin() + keys, out.keys.end(), out.keys[0]);
-    for (int t = 0; t < kChunkKeys / kTileKeys; ++t)
-      halves.keys[t] = scratch.keys + t * kTileKeys * head_dim_;
+}
+
+// In places of keys that there are not is the first.
+void Attention::FindSlots(const Call& call, const Visit& visit, const Scratch& scratch,
+                          Chunk& out) const {
+  const PageStore& pages = *call.pages;
+  const std::int32_t page_size = pages.shape().page_size;
+  const int keys = KeysIn(call, visit);
+  for (int j = 0; j < kChunkKeys; ++j) {
+    const std::int64_t position = visit.chunk * kChunkKeys + (j < keys ? j : 0);
+    const std::int32_t page =
+        visit.pieces[0].run->pages[static_cast<std::size_t>(position / page_size)];
+    const auto slot = static_cast<std::int32_t>(position % page_size);
+    out.keys[j] = pages.Key(page, call.layer, visit.kv_head, slot);
+    out.values[j] = pages.Value(page, call.layer, visit.kv_head, slot);
+  }
+  for (int t = 0; t < kChunkKeys / kTileKeys; ++t) {
+    out.halves.keys[t] = scratch.keys + t * kTileKeys * head_dim_;
+    out.halves.values[t] = scratch.values + t * kTileKeys * head_dim_;
   }
 }
 
 void Attention::TileChunk(const Chunk& chunk, const Chunk& next, const Scratch& scratch) const {
-  for (int j = 0; j < kChunkKeys; j += kTileKeys)
+  for (int j = 0; j < kChunkKeys; j += kTileKeys) {
     TileKeys(&chunk.keys[j], &next.keys[j], head_dim_, scratch.keys + j * head_dim_);
+    TileValues(&chunk.values[j], &next.values[j], head_dim_, scratch.values + j * head_dim_);
+  }
 }
 
 void Attention::ClearStates(std::int32_t rows, float* states) const {

@@ -60,8 +60,10 @@ class Attention {
   // Where a chunk lies.
   struct Chunk {
     ChunkHalves halves;
-    // Keys that lie slot by slot: TileChunk puts them into the scratch, where `halves` has them.
+    // Where pages are not whole tiles: TileChunk puts them into the scratch, where `halves` has
+    // them.
     std::array<const std::uint16_t*, kChunkKeys> keys;
+    std::array<const std::uint16_t*, kChunkKeys> values;
   };
 
   void Reserve();
@@ -82,7 +84,8 @@ class Attention {
   void AttendTogether(const Call& call, const Visit& visit, const ChunkHalves& halves,
                       const ChunkHalves& next, AttendInto into, const Scratch& scratch) const;
   static int KeysIn(const Call& call, const Visit& visit);
-  void FindChunk(const Call& call, const Visit& visit, const Scratch& scratch, Chunk& out) const;
+  void FindChunk(const Call& call, const Visit& visit, Chunk& out) const;
+  void FindSlots(const Call& call, const Visit& visit, const Scratch& scratch, Chunk& out) const;
   void TileChunk(const Chunk& chunk, const Chunk& next, const Scratch& scratch) const;
   void ClearStates(std::int32_t rows, float* states) const;
   void MergeKept(const Call& call, const Item& item, float* states) const;

@@ -21,7 +21,7 @@ class AttentionPlan {
  public:
   // Queries of one block (rows times heads of a KV head); a row's heads are never parted. Whole
   // register tiles; and small, so that blocks are fair parts and what is read stays in the caches.
-  static constexpr std::int32_t kBlockQueries = 60;
+  static constexpr std::int32_t kBlockQueries = 48;
   // Partials that may be kept, in floats.
   static constexpr std::int64_t kMaxKeptFloats = std::int64_t{4} << 20;
 

@@ -32,7 +32,7 @@ const Ops kOps = {
     .rotate_neighbours = avx2::RotateNeighbours,
     .rotate_halves = avx2::RotateHalves,
     .store_f16 = avx2::StoreF16,
-    .attend = avx2::Attend,
+    .attend = Attend,
     .merge = avx2::Merge,
     .finish = avx2::Finish,
 };

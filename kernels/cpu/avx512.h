@@ -23,4 +23,6 @@ void MatMulQ4_K(const MatMulWork& work, std::int64_t first, std::int64_t last);
 void MatMulQ5_K(const MatMulWork& work, std::int64_t first, std::int64_t last);
 void MatMulQ6_K(const MatMulWork& work, std::int64_t first, std::int64_t last);
 
+void Attend(const AttendWork& work);
+
 }  // namespace banyan::kernels::avx512

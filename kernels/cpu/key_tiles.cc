@@ -7,6 +7,8 @@
 namespace banyan::kernels {
 namespace {
 
+constexpr int kLineHalves = 32;
+
 // Vectors as GCC and Clang have them for every processor.
 using Halves [[gnu::vector_size(16)]] = std::uint16_t;
 using Pairs [[gnu::vector_size(16)]] = std::uint32_t;
@@ -55,13 +57,20 @@ void Transpose(const std::uint16_t* const* rows, int d, std::uint16_t* out) {
 
 void TileKeys(const std::uint16_t* const* rows, const std::uint16_t* const* next_rows, int head_dim,
               std::uint16_t* tile) {
-  constexpr int kLineHalves = 32;
   for (int i = 0; i < kTileKeys; i += 8) {
     for (int d = 0; d < head_dim; d += 8) {
       if (d % kLineHalves == 0)
         for (int j = 0; j < 8; ++j) __builtin_prefetch(next_rows[i + j] + d, 0, 2);
       Transpose(rows + i, d, tile + d * kTileKeys + i);
     }
+  }
+}
+
+void TileValues(const std::uint16_t* const* rows, const std::uint16_t* const* next_rows,
+                int head_dim, std::uint16_t* tile) {
+  for (int i = 0; i < kTileKeys; ++i, tile += head_dim) {
+    for (int d = 0; d < head_dim; d += kLineHalves) __builtin_prefetch(next_rows[i] + d, 0, 2);
+    std::memcpy(tile, rows[i], static_cast<std::size_t>(head_dim) * sizeof *tile);
   }
 }
 

@@ -1,4 +1,4 @@
-// Keys that lie one after the other, put into the tiles in which attention reads them.
+// Keys and values that lie slot by slot, put into the tiles in which attention reads them.
 #pragma once
 
 #include <cstdint>
@@ -9,5 +9,9 @@ namespace banyan::kernels {
 // multiple of 8. Meanwhile the next rows come into the caches.
 void TileKeys(const std::uint16_t* const* rows, const std::uint16_t* const* next_rows, int head_dim,
               std::uint16_t* tile);
+
+// The same with tile[i * head_dim + d] = rows[i][d].
+void TileValues(const std::uint16_t* const* rows, const std::uint16_t* const* next_rows,
+                int head_dim, std::uint16_t* tile);
 
 }  // namespace banyan::kernels

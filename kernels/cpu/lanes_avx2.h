@@ -12,10 +12,6 @@ namespace {
 
 struct Lanes8 {
   static constexpr int kLanes = 8;
-  // 8 to 12 sums are what two multiply-adds per cycle of latency 4 ask for and what sixteen
-  // registers hold.
-  static constexpr int kMaxQueries = 6;
-  static constexpr int Width(int queries) { return queries == 1 ? 8 : queries <= 3 ? 4 : 2; }
 
   static Lanes8 OfTwo(float a, float b) { return {_mm256_setr_ps(a, b, 0, 0, 0, 0, 0, 0)}; }
   static Lanes8 Of(float all) { return {_mm256_set1_ps(all)}; }

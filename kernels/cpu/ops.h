@@ -55,11 +55,11 @@ struct RowOut {
 // weights 2^(score - greatest), partial[kPartialHeader + d] the weighted sum of the values.
 inline constexpr int kPartialHeader = 16;
 
-// The halves (f16) of one chunk: keys[t][d * kTileKeys + i] is dimension d of key 16 t + i,
-// values[j][d] that of value j.
+// The halves (f16) of one chunk, in tiles: keys[t][d * kTileKeys + i] is dimension d of key 16 t +
+// i, values[t][i * head_dim + d] that of its value.
 struct ChunkHalves {
   const std::uint16_t* keys[kChunkKeys / kTileKeys];
-  const std::uint16_t* values[kChunkKeys];
+  const std::uint16_t* values[kChunkKeys / kTileKeys];
 };
 
 // A query that sees keys first .. last - 1 of a chunk, and no others.

@@ -218,7 +218,7 @@ class Queries {
 Row Chunk(const Ops& ops, const Seen& seen, int head_dim, int count, Source& source) {
   constexpr std::uint16_t kNaN = 0xffff;
   std::vector<std::uint16_t> keys = Halves(kChunkKeys * head_dim, source);
-  const std::vector<std::uint16_t> values = Halves(kChunkKeys * head_dim, source);
+  std::vector<std::uint16_t> values = Halves(kChunkKeys * head_dim, source);
   const std::uint32_t seed = source.Bits();
   const auto queries = [&] {
     Source same(source.numbers(), seed);
@@ -228,12 +228,13 @@ Row Chunk(const Ops& ops, const Seen& seen, int head_dim, int count, Source& sou
   ChunkHalves chunk = {};  // what none sees: NaN in a tile, no address elsewhere
   for (int j = 0; j < kChunkKeys; ++j) {
     std::uint16_t* tile = keys.data() + j / kTileKeys * kTileKeys * head_dim;
+    std::uint16_t* value = values.data() + j * head_dim;
     if (std::any_of(partials.data(), partials.data() + count,
                     [&](const AttendQuery& q) { return q.first <= j && j < q.last; })) {
       chunk.keys[j / kTileKeys] = tile;
-      chunk.values[j] = values.data() + j * head_dim;
+      chunk.values[j / kTileKeys] = value - j % kTileKeys * head_dim;
     } else {
-      for (int d = 0; d < head_dim; ++d) tile[d * kTileKeys + j % kTileKeys] = kNaN;
+      for (int d = 0; d < head_dim; ++d) tile[d * kTileKeys + j % kTileKeys] = value[d] = kNaN;
     }
   }
   AttendWork work = {.chunk = &chunk,
