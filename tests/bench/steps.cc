@@ -34,7 +34,8 @@ absl::Status Compute(Model& model, std::int64_t first, std::int32_t rows, Logits
                              .first_position = first,
                              .pages = pages,
                              .logits = logits,
-                             .sampling = {.temperature = 0}});
+                             .sampling = {.temperature = 0},
+                             .wants_logprob = false});
   StepResult result;
   return model.Forward(batch, result);
 }
