@@ -13,13 +13,14 @@ Wakeup::Wakeup(const asio::any_io_executor& strand)
     : never_(strand, asio::steady_timer::time_point::max()) {}
 
 void Wakeup::Notify() {
-  const std::lock_guard lock(mutex_);
   notified_ = true;
+  const std::lock_guard lock(mutex_);
   never_.cancel();
 }
 
 asio::awaitable<void> Wakeup::Wait() {
-  while (!TakeNotice()) {
+  // Without the lock: who has notified may still hold it.
+  while (!notified_.exchange(false)) {
     boost::system::error_code cancelled;
     auto token = asio::redirect_error(asio::use_awaitable, cancelled);
     const auto wait = [this](auto handler) {
@@ -29,11 +30,6 @@ asio::awaitable<void> Wakeup::Wait() {
     };
     co_await asio::async_initiate<decltype(token), void(boost::system::error_code)>(wait, token);
   }
-}
-
-bool Wakeup::TakeNotice() {
-  const std::lock_guard lock(mutex_);
-  return std::exchange(notified_, false);
 }
 
 }  // namespace banyan::server

@@ -1,6 +1,7 @@
 // How the engine thread wakes the coroutine that waits for a request's tokens.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 
@@ -27,11 +28,9 @@ class Wakeup {
   boost::asio::awaitable<void> Wait();
 
  private:
-  bool TakeNotice();  // whether there was one since the last call
-
-  std::mutex mutex_;                 // guards both: a timer is not for two threads at a time
+  std::atomic<bool> notified_ = false;
+  std::mutex mutex_;                 // for a timer is not for two threads at a time
   boost::asio::steady_timer never_;  // expires never; cancelling it resumes the waiter
-  bool notified_ = false;
 };
 
 }  // namespace banyan::server
