@@ -27,7 +27,7 @@ std::uint32_t AwaitChange(const std::atomic<std::uint32_t>& value, std::uint32_t
 }  // namespace
 
 ThreadPool::ThreadPool(std::int32_t threads, const std::vector<int>& processors)
-    : claimed_(static_cast<std::size_t>(threads < 1 ? 0 : threads)) {
+    : parts_(static_cast<std::size_t>(threads < 1 ? 0 : threads)) {
   Require(threads >= 1, "a pool has at least the caller's thread");
   workers_.reserve(static_cast<std::size_t>(threads) - 1);
   try {
@@ -47,15 +47,21 @@ ThreadPool::~ThreadPool() { Stop(); }
 
 void ThreadPool::Stop() {
   stopping_.store(true, std::memory_order_relaxed);
-  run_.fetch_add(1, std::memory_order_release);
+  run_.fetch_add(1);
   run_.notify_all();
   for (std::thread& worker : workers_) worker.join();
 }
 
-bool ThreadPool::Claim(std::int32_t part, std::uint32_t run) {
-  std::uint32_t before = run - 1;  // every part of the run before was claimed by someone
-  return claimed_[static_cast<std::size_t>(part)].compare_exchange_strong(
-      before, run, std::memory_order_acq_rel);
+// What is not there to be taken is only looked at: a line that two write travels twice as often.
+bool ThreadPool::RunPart(std::int32_t part, std::uint32_t run) {
+  std::atomic<std::uint32_t>& state = parts_[static_cast<std::size_t>(part)].state;
+  std::uint32_t before = 2 * (run - 1);  // every part of the run before is done
+  if (state.load(std::memory_order_acquire) != before ||
+      !state.compare_exchange_strong(before, 2 * run - 1, std::memory_order_acq_rel))
+    return false;
+  job_.call(job_.context, part);
+  state.fetch_add(1);
+  return true;
 }
 
 void ThreadPool::RunJob(const Job& job) {
@@ -64,27 +70,24 @@ void ThreadPool::RunJob(const Job& job) {
     return;
   }
   job_ = job;
-  unfinished_.store(static_cast<std::uint32_t>(workers_.size()), std::memory_order_relaxed);
-  const std::uint32_t run = run_.fetch_add(1, std::memory_order_release) + 1;
+  // Only this thread writes it. Where a worker just goes to sleep the store may come too late to be
+  // seen and to see it: then it sleeps through this run, and its part is done here.
+  const std::uint32_t run = run_.load(std::memory_order_relaxed) + 1;
+  run_.store(run, std::memory_order_release);
   run_.notify_all();
   job.call(job.context, 0);
-  for (std::int32_t part = 1; part < threads(); ++part) {
-    if (!Claim(part, run)) continue;
-    job.call(job.context, part);
-    unfinished_.fetch_sub(1, std::memory_order_relaxed);
-  }
-  std::uint32_t left = unfinished_.load(std::memory_order_acquire);
-  while (left != 0) left = AwaitChange(unfinished_, left);
+  for (std::int32_t part = 1; part < threads(); ++part) RunPart(part, run);
+  for (std::int32_t part = 1; part < threads(); ++part)
+    AwaitChange(parts_[static_cast<std::size_t>(part)].state, 2 * run - 1);
 }
 
 void ThreadPool::Work(std::int32_t part, int processor) {
   if (processor != kUnbound) BindThread(processor);
-  for (std::uint32_t seen = 0;;) {
-    seen = AwaitChange(run_, seen);
+  std::atomic<std::uint32_t>& state = parts_[static_cast<std::size_t>(part)].state;
+  for (std::uint32_t run = 0;;) {
+    run = AwaitChange(run_, run);
     if (stopping_.load(std::memory_order_relaxed)) return;
-    if (!Claim(part, seen)) continue;  // late: the caller has done it
-    job_.call(job_.context, part);
-    if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1) unfinished_.notify_one();
+    if (RunPart(part, run)) state.notify_one();
   }
 }
 

@@ -57,21 +57,24 @@ class ThreadPool {
     void (*call)(const void* context, std::int32_t part) = nullptr;
     const void* context = nullptr;
   };
+  // A part of one worker, on a line of the cache of its own: 2 r - 1 while someone is at it in run
+  // r, 2 r from then until the next run, both modulo 2^32.
+  struct alignas(64) Part {
+    std::atomic<std::uint32_t> state = 0;
+  };
   void RunJob(const Job& job);
   void Work(std::int32_t part, int processor);
   void Stop();  // and wait until all have stopped
 
-  // True for the one caller that may run part `part` of run `run`.
-  bool Claim(std::int32_t part, std::uint32_t run);
+  // Runs a part, unless someone has begun it in this run.
+  bool RunPart(std::int32_t part, std::uint32_t run);
 
-  // Written before `run_` grows, and read only by who has claimed a part of that run, which cannot
-  // end before that part has.
-  Job job_;
-
+  // Beside each other, for a worker needs both at once. `job_` is written before `run_` grows, and
+  // read only by who has begun a part of that run, which cannot end before that part has.
   alignas(64) std::atomic<std::uint32_t> run_ = 0;
-  std::atomic<bool> stopping_ = false;
-  alignas(64) std::atomic<std::uint32_t> unfinished_ = 0;  // parts of workers
-  std::vector<std::atomic<std::uint32_t>> claimed_;  // by part: the last run it was claimed in
+  Job job_;
+  alignas(64) std::atomic<bool> stopping_ = false;
+  std::vector<Part> parts_;  // by part; that of the caller is not used
   std::vector<std::thread> workers_;
 };
 
