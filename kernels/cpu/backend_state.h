@@ -3,6 +3,7 @@
 // Internal to this folder.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <thread>
@@ -48,6 +49,21 @@ struct CpuBackend::State {
       all(0, rows);
     else
       pool.For(rows, all);
+  }
+
+  // Where reading takes so long, threads share it piece by piece; shorter runs would lose by that.
+  static constexpr std::int64_t kLongBytes = std::int64_t{8} << 20;
+  static constexpr std::int64_t kPieceBytes = std::int64_t{1} << 20;
+
+  // f(thread, begin, end) for all of `n` parts of weights, of `bytes` each.
+  template <class F>
+  void ForWeights(std::int64_t n, std::int64_t bytes, const F& f) {
+    if (n * bytes >= kLongBytes)
+      return pool.ForPieces(n, std::max<std::int64_t>(1, kPieceBytes / bytes), f);
+    pool.Run([&](std::int32_t t) {
+      const Share share = ShareOf(n, t, pool.threads());
+      if (share.begin < share.end) f(t, share.begin, share.end);
+    });
   }
 
   // All but where the results go.

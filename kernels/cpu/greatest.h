@@ -10,7 +10,7 @@ namespace banyan::kernels {
 
 class Greatest {
  public:
-  // More values, the first of which is value number `first`; in increasing order of numbers.
+  // More values, the first of which is value number `first`.
   void Look(std::span<const float> values, std::int32_t first) {
     constexpr std::size_t kLanes = 16;  // that the compiler makes vectors of
     float greatest[kLanes];
@@ -30,24 +30,27 @@ class Greatest {
     }
     finite_ = finite_ && std::all_of(zeros, zeros + kLanes, [](float x) { return x == 0; });
     const float value = *std::max_element(greatest, greatest + kLanes);
-    if (!finite_ || value <= value_) return;
-    value_ = value;
-    at_ = first + static_cast<std::int32_t>(std::find(values.begin(), values.end(), value) -
-                                            values.begin());
+    if (!finite_ || value < value_) return;
+    Offer(value, first + static_cast<std::int32_t>(std::find(values.begin(), values.end(), value) -
+                                                   values.begin()));
   }
 
-  // What was found among values of greater numbers.
-  void Take(const Greatest& later) {
-    finite_ = finite_ && later.finite_;
-    if (later.value_ <= value_) return;
-    value_ = later.value_;
-    at_ = later.at_;
+  // What was found among other values.
+  void Take(const Greatest& other) {
+    finite_ = finite_ && other.finite_;
+    Offer(other.value_, other.at_);
   }
 
   // The number of the first of the greatest; -1 where there is none, or one is not finite.
   std::int32_t at() const { return finite_ ? at_ : -1; }
 
  private:
+  void Offer(float value, std::int32_t at) {
+    if (value < value_ || (value == value_ && at_ >= 0 && at_ <= at)) return;
+    value_ = value;
+    at_ = at;
+  }
+
   static constexpr float kLeast = -std::numeric_limits<float>::infinity();
   float value_ = kLeast;
   std::int32_t at_ = -1;

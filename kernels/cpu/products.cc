@@ -55,15 +55,29 @@ void CpuBackend::State::MatMul(std::span<const Product> products, const Input& i
     Require(rows <= product.out->max_rows(), "MatMul: too many rows");
     Require(product.out->cols() == product.linear.weights->rows(), "MatMul: shapes differ");
   }
+  const auto multiply = [&](const Product& product, std::int64_t first, std::int64_t last) {
+    MatMulWork work = WorkOf(product.linear, in, rows);
+    work.out = product.out->row(0) + first * kTileRows;
+    work.out_stride = product.out->stride_;
+    work.store = store;
+    Multiply(product.linear, work, first, last);
+  };
+  const auto tiles = [](const Product& product) {
+    return TileCount(product.linear.weights->rows());
+  };
+  if (products.size() == 1) {
+    const Product& product = products[0];
+    const Matrix& w = *product.linear.weights;
+    ForWeights(tiles(product), TileBytes(w.type(), w.cols()),
+               [&](std::int32_t, std::int64_t first, std::int64_t last) {
+                 multiply(product, first, last);
+               });
+    return;
+  }
   pool.Run([&](std::int32_t thread) {
-    for (const auto& [linear, out] : products) {
-      const Share share = ShareOf(TileCount(linear.weights->rows()), thread, pool.threads());
-      if (share.begin == share.end) continue;
-      MatMulWork work = WorkOf(linear, in, rows);
-      work.out = out->row(0) + share.begin * kTileRows;
-      work.out_stride = out->stride_;
-      work.store = store;
-      Multiply(linear, work, share.begin, share.end);
+    for (const Product& product : products) {
+      const Share share = ShareOf(tiles(product), thread, pool.threads());
+      if (share.begin < share.end) multiply(product, share.begin, share.end);
     }
   });
 }
@@ -104,12 +118,13 @@ void CpuBackend::MatMulGate(GateFunction function, const Linear& gate, const Lin
   const std::int64_t values = rows * group * kQuantBlock;  // of one matrix
   const std::int32_t threads = state.pool.threads();
   GrowFloats(state.kept, 2 * values * threads);
-  state.pool.Run([&](std::int32_t thread) {
+  const Matrix& w = *gate.weights;
+  const std::int64_t block_bytes = 2 * kBlockTiles * TileBytes(w.type(), w.cols());
+  const auto multiply_and_gate = [&](std::int32_t thread, std::int64_t begin, std::int64_t end) {
     float* const gates = state.kept.as<float>() + 2 * values * thread;
     float* const ups = gates + values;
-    const Share share = ShareOf(blocks, thread, threads);
-    for (std::int64_t first = share.begin; first < share.end; first += group) {
-      const std::int64_t last = std::min(first + group, share.end);
+    for (std::int64_t first = begin; first < end; first += group) {
+      const std::int64_t last = std::min(first + group, end);
       const std::int64_t stride = (last - first) * kQuantBlock;
       const auto multiply = [&](const Linear& linear, MatMulWork work, float* results) {
         work.out = results;
@@ -127,7 +142,8 @@ void CpuBackend::MatMulGate(GateFunction function, const Linear& gate, const Lin
         op(gates + i * stride, ups + i * stride, cols, row);
       }
     }
-  });
+  };
+  state.ForWeights(blocks, block_bytes, multiply_and_gate);
 }
 
 // A thread looks at some outputs for all rows while they are in its cache.
@@ -143,14 +159,13 @@ void CpuBackend::MatMulGreatest(const Linear& linear, const Input& in,
   const std::int32_t threads = state.pool.threads();
   GrowFloats(state.kept, rows * stride * threads);
   state.greatest.assign(static_cast<std::size_t>(threads) * out.size(), Greatest());
-  state.pool.Run([&](std::int32_t thread) {
+  const auto look = [&](std::int32_t thread, std::int64_t begin, std::int64_t end) {
     MatMulWork work = all;
     work.out = state.kept.as<float>() + rows * stride * thread;
     work.out_stride = stride;
     Greatest* const greatest = &state.greatest[static_cast<std::size_t>(thread) * out.size()];
-    const Share share = ShareOf(TileCount(outputs), thread, threads);
-    for (std::int64_t first = share.begin; first < share.end; first += group) {
-      const std::int64_t last = std::min(first + group, share.end);
+    for (std::int64_t first = begin; first < end; first += group) {
+      const std::int64_t last = std::min(first + group, end);
       state.Multiply(linear, work, first, last);
       const std::int64_t output = first * kTileRows;
       const std::int64_t count = std::min(last * kTileRows, outputs) - output;
@@ -158,7 +173,9 @@ void CpuBackend::MatMulGreatest(const Linear& linear, const Input& in,
         greatest[i].Look({work.out + i * stride, static_cast<std::size_t>(count)},
                          static_cast<std::int32_t>(output));
     }
-  });
+  };
+  const Matrix& w = *linear.weights;
+  state.ForWeights(TileCount(outputs), TileBytes(w.type(), w.cols()), look);
   for (std::size_t i = 0; i < out.size(); ++i) {
     Greatest best;
     for (std::size_t t = 0; t < static_cast<std::size_t>(threads); ++t)

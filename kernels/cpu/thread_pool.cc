@@ -27,7 +27,7 @@ std::uint32_t AwaitChange(const std::atomic<std::uint32_t>& value, std::uint32_t
 }  // namespace
 
 ThreadPool::ThreadPool(std::int32_t threads, const std::vector<int>& processors)
-    : parts_(static_cast<std::size_t>(threads < 1 ? 0 : threads)) {
+    : parts_(static_cast<std::size_t>(threads < 1 ? 0 : threads)), taken_(parts_.size()) {
   Require(threads >= 1, "a pool has at least the caller's thread");
   workers_.reserve(static_cast<std::size_t>(threads) - 1);
   try {

@@ -1,14 +1,15 @@
 // Persistent workers for loops whose plan is fixed beforehand.
 //
 // Run(f) calls f(t) once for each part t = 0 .. threads - 1 and returns when all have returned.
-// What a part does is a function of t and of the work, never of timing. Part t is worker t's; the
-// caller takes part 0 and then whatever parts no worker has begun, so that a machine busy with
-// other work never makes it wait for a worker to be woken.
+// What a part does is a function of t and of the work, never of timing, but in ForPieces. Part t is
+// worker t's; the caller takes part 0 and then whatever parts no worker has begun, so that a
+// machine busy with other work never makes it wait for a worker to be woken.
 //
 // Workers spin shortly between runs (the operations of one step follow each other within
 // microseconds), then park. One thread at a time may call Run, and not from within Run.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <thread>
@@ -52,6 +53,28 @@ class ThreadPool {
     });
   }
 
+  // f(thread, begin, end) for all items 0 .. n - 1, at most `piece` of them at a time. A thread
+  // takes those of its share first, in order, and then what others have not come to: for runs so
+  // long that threads would wait for the slowest, where results do not depend on who computes what.
+  template <class F>
+  void ForPieces(std::int64_t n, std::int64_t piece, const F& f) {
+    const std::int32_t count = threads();
+    for (Taken& taken : taken_) taken.pieces.store(0, std::memory_order_relaxed);
+    Run([&](std::int32_t t) {
+      for (std::int32_t i = 0; i < count; ++i) {
+        const std::int32_t owner = (t + i) % count;
+        const Share share = ShareOf(n, owner, count);
+        std::atomic<std::int64_t>& pieces = taken_[static_cast<std::size_t>(owner)].pieces;
+        for (;;) {
+          const std::int64_t begin =
+              share.begin + piece * pieces.fetch_add(1, std::memory_order_relaxed);
+          if (begin >= share.end) break;
+          f(t, begin, std::min(begin + piece, share.end));
+        }
+      }
+    });
+  }
+
  private:
   struct Job {
     void (*call)(const void* context, std::int32_t part) = nullptr;
@@ -62,6 +85,11 @@ class ThreadPool {
   struct alignas(64) Part {
     std::atomic<std::uint32_t> state = 0;
   };
+  // Of a thread's share in ForPieces: so many pieces were taken, or looked for in vain.
+  struct alignas(64) Taken {
+    std::atomic<std::int64_t> pieces = 0;
+  };
+
   void RunJob(const Job& job);
   void Work(std::int32_t part, int processor);
   void Stop();  // and wait until all have stopped
@@ -75,6 +103,7 @@ class ThreadPool {
   Job job_;
   alignas(64) std::atomic<bool> stopping_ = false;
   std::vector<Part> parts_;  // by part; that of the caller is not used
+  std::vector<Taken> taken_;
   std::vector<std::thread> workers_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <vector>
 
@@ -16,6 +17,8 @@ constexpr int kCols = 256;
 constexpr int kMaxRows = 80;
 // Around a tile of 16 outputs and a block of 32; more blocks than a thread keeps at a time.
 constexpr int kOutputs[] = {1, 15, 16, 17, 32, 48, 64, 96, 200, 4128};
+// Of which a matrix of floats takes over 8 MiB: threads share the reading of it.
+constexpr int kManyOutputs = 8208;
 constexpr DType kTypes[] = {DType::kF32, DType::kQ4_1, DType::kQ8_0, DType::kQ6_K};
 
 CpuBackend::Input Prepare(Rig& rig, int rows) {
@@ -54,6 +57,22 @@ TEST(MatMulEach, GivesWhatEachGivesAlone) {
       EXPECT_EQ(rig.Read(outs[0], rows), Product(rig, a, in, rows));
       EXPECT_EQ(rig.Read(outs[1], rows), Product(rig, {b, &bias}, in, rows));
       EXPECT_EQ(rig.Read(outs[2], rows), Product(rig, c, in, rows));
+    }
+  }
+}
+
+TEST(MatMulEach, GivesTheBitsOfALongProductThatThreadsShare) {
+  for (const int threads : {1, 2, 5}) {
+    Rig rig(threads);
+    const CpuBackend::Input in = Prepare(rig, 3);
+    const CpuBackend::Matrix a = Pack(rig, DType::kF32, kManyOutputs, 1);
+    const CpuBackend::Matrix b = Pack(rig, DType::kF32, 16, 2);
+    for (const int rows : {1, 3}) {
+      CpuBackend::Activations outs[] = {rig.backend->MakeActivations(rows, kManyOutputs),
+                                        rig.backend->MakeActivations(rows, 16)};
+      const CpuBackend::Product products[] = {{a, &outs[0]}, {b, &outs[1]}};
+      rig.backend->MatMulEach(products, in, rows);
+      EXPECT_EQ(rig.Read(outs[0], rows), Product(rig, a, in, rows));
     }
   }
 }
@@ -148,7 +167,9 @@ std::int32_t FirstGreatest(const Row& row) {
 }
 
 TEST(MatMulGreatest, FindsTheFirstOfTheGreatestOfEveryRow) {
-  for (const int outputs : kOutputs) {
+  std::vector<int> sizes(std::begin(kOutputs), std::end(kOutputs));
+  sizes.push_back(kManyOutputs);
+  for (const int outputs : sizes) {
     for (const int threads : {1, 2, 5}) {
       Rig rig(threads);
       // Few different rows of weights, so that the greatest is there many times.

@@ -1,5 +1,6 @@
 #include "kernels/cpu/thread_pool.h"
 
+#include <atomic>
 #include <chrono>
 #include <thread>
 #include <vector>
@@ -86,6 +87,40 @@ TEST_P(Pools, ForVisitsEachItemOnce) {
     });
     EXPECT_THAT(visits, Each(1));
   }
+}
+
+TEST_P(Pools, ForPiecesVisitsEachItemOnceAPieceAtATime) {
+  ThreadPool pool(GetParam());
+  for (std::int64_t n = 0; n <= 20; ++n) {
+    for (const std::int64_t piece : {1, 2, 7, 100}) {
+      std::vector<int> visits(n);
+      pool.ForPieces(n, piece, [&](std::int32_t t, std::int64_t begin, std::int64_t end) {
+        EXPECT_TRUE(0 <= t && t < GetParam());
+        EXPECT_LT(begin, end);
+        EXPECT_LE(end - begin, piece);
+        for (std::int64_t i = begin; i < end; ++i) ++visits[i];
+      });
+      EXPECT_THAT(visits, Each(1)) << n << " by " << piece;
+    }
+  }
+}
+
+// Whoever waits in a piece leaves the rest of its share to the others.
+TEST_P(Pools, ForPiecesNeedsNoThreadForMoreThanOnePiece) {
+  ThreadPool pool(GetParam());
+  constexpr std::int64_t kItems = 100;
+  std::atomic<std::int64_t> done = 0;
+  std::atomic<std::int64_t> held = 0;  // pieces that wait until all others are done
+  std::vector<std::atomic<bool>> waits(GetParam());
+  pool.ForPieces(kItems, 1, [&](std::int32_t t, std::int64_t, std::int64_t) {
+    const bool first = !waits[t].exchange(true);
+    if (first && t + 1 < GetParam()) {
+      ++held;
+      while (done + held < kItems) std::this_thread::yield();
+    }
+    ++done;
+  });
+  EXPECT_EQ(done, kItems);
 }
 
 TEST_P(Pools, ParkedWorkersWakeUp) {
