@@ -27,6 +27,13 @@ asio::awaitable<ClientConnection::ErrorCode> ClientConnection::Connect(tcp::endp
   if (error) co_return error;
   socket_.set_option(tcp::no_delay(true), ignored);
   const auto [failure] = co_await socket_.async_connect(to, kAwait);
+  if (failure) co_return failure;
+  // Where nobody listens on a port of this machine, one attempt in some ten thousand is given that
+  // port for its own end, and TCP connects it with itself.
+  if (socket_.local_endpoint(ignored) == to) {
+    socket_.close(ignored);
+    co_return asio::error::connection_refused;
+  }
   co_return failure;
 }
 

@@ -1,4 +1,5 @@
 // The client over TLS.
+#include <cstdlib>
 #include <fstream>
 
 #include "tests/http/certificate.h"
@@ -11,6 +12,12 @@ using testing::HasSubstr;
 
 class TlsClientTest : public ClientTest {
  protected:
+  // What the system trusts is many, and no part of these tests.
+  static void SetUpTestSuite() {
+    ::setenv("SSL_CERT_FILE", "/dev/null", /*overwrite=*/1);
+    ::setenv("SSL_CERT_DIR", "/dev/null", /*overwrite=*/1);
+  }
+
   ClientOptions TlsOptions(const std::string& host, const std::string& ca_file) const {
     ClientOptions options = Options();
     options.base.tls = true;

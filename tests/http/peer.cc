@@ -1,13 +1,16 @@
 #include "tests/http/peer.h"
 
 #include <arpa/inet.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <utility>
 
@@ -99,6 +102,18 @@ void Peer::Send(std::string_view bytes) {
 bool Peer::Ended() { return ReadSome().empty(); }
 
 void Peer::EndTls() { ::SSL_shutdown(tls_.get()); }
+
+void Peer::ShutdownWrite() { ::shutdown(fd_, SHUT_WR); }
+
+bool Peer::Deliver() {
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  int unacknowledged = 0;
+  while (::ioctl(fd_, SIOCOUTQ, &unacknowledged) == 0 && unacknowledged > 0) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
+}
 
 void Peer::Close() {
   if (fd_ >= 0) ::close(fd_);

@@ -35,7 +35,10 @@ class Peer {
   void Send(std::string_view bytes);
   bool Ended();  // the client has closed, or reset
 
-  void EndTls();  // with a word to the client
+  void EndTls();         // with a word to the client
+  void ShutdownWrite();  // the client sees the end
+  // Until the client's system has all that was sent, the end too. False if not within kPatience.
+  bool Deliver();
   void Close();
   void Reset();  // closes with RST
 

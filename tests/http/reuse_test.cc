@@ -107,6 +107,7 @@ TEST_F(ClientTest, DoesNotUseAConnectionAgainThatSpokeUnasked) {
            AnswerOk(peer);
            ASSERT_TRUE(asked_once.Wait());
            peer.Send("HTTP/1.1 408 Request Timeout\r\n\r\n");
+           EXPECT_TRUE(peer.Deliver());
            spoken.Set();
            EXPECT_TRUE(peer.Ended());
          },
@@ -144,7 +145,8 @@ TEST_F(ClientTest, ReplacesAnIdleConnectionThatTheServerClosed) {
   Signal closed;
   Serve({[&](Peer& peer) {
            AnswerOk(peer);
-           peer.Close();
+           peer.ShutdownWrite();
+           EXPECT_TRUE(peer.Deliver());
            closed.Set();
          },
          AnswerOk});
