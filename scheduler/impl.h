@@ -57,6 +57,7 @@ class Scheduler::Impl {
   // next.cc
   void Rank(Tick now);
   void RunDecodes(Tick now);
+  void LimitPrompts();
   bool MakeRoom(Job& job, Tick now);
   void Preempt(Job& job, Tick now);
   void AdmitAll(Tick now);

@@ -4,7 +4,7 @@
 //                    |    first in order          | the shortest  |
 //                                                   a quarter, so that it need not wait for a giant
 //
-// Beside decodes prompts get less (mixed_prefill_tokens), so that answers flow evenly.
+// Beside decodes prompts get less (mixed_prefill_tokens each), so that answers flow evenly.
 #include <algorithm>
 #include <limits>
 
@@ -70,7 +70,17 @@ void Scheduler::Impl::RunDecodes(Tick now) {
     Job& job = *running_[i];
     if (job.state == RequestState::kDecode && MakeRoom(job, now)) batch_.Add(job, 1);
   }
-  if (!batch_.batch().sequences.empty()) batch_.Limit(options_.mixed_prefill_tokens);
+  LimitPrompts();
+}
+
+// The fewer decode, and the more wait for that, the more tokens of prompts a step beside decodes
+// has.
+void Scheduler::Impl::LimitPrompts() {
+  const auto decodes = static_cast<std::int64_t>(batch_.batch().sequences.size());
+  if (decodes == 0) return;
+  const std::int64_t others = static_cast<std::int64_t>(jobs_.size()) - decodes;
+  const std::int64_t could_run = std::min(others, options_.max_running - decodes);
+  batch_.Limit(options_.mixed_prefill_tokens * std::max(could_run, std::int64_t{1}));
 }
 
 // False when the job itself had to go.

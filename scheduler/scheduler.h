@@ -12,8 +12,7 @@
 //  2. When none is to be had, the running request that ranks last is preempted: lowest aged
 //     priority, then youngest. So the first one always advances, and everything ends.
 //  3. Every step has at most max_batch_tokens tokens. Each decoding request has one of them; what
-//     is left goes to prompts, at most mixed_prefill_tokens beside decodes, so neither starves the
-//     other (max_batch_tokens > max_running).
+//     is left goes to prompts, so neither starves the other (max_batch_tokens > max_running).
 //  4. A request is admitted only if no running prefill of its namespace will compute more of its
 //     prompt than the cache has: else it follows that one, holding nothing, until it is served or
 //     its producer stops, and is back in the queue within the same call.
@@ -51,8 +50,8 @@ inline constexpr Tick kMaxAgeing = std::chrono::hours(24 * 365);
 
 struct Options {
   std::int32_t max_batch_tokens = 256;  // > max_running
-  // Tokens of prompts in a step that also decodes, at most; >= 1. Whoever reads an answer waits for
-  // the whole step between two tokens.
+  // Tokens of prompts in a step that also decodes, at most, for each request that could run and
+  // does not decode yet; >= 1. Whoever reads an answer waits for the whole step between two tokens.
   std::int32_t mixed_prefill_tokens = std::numeric_limits<std::int32_t>::max();
   std::int32_t max_running = 64;    // >= 1
   std::int64_t context_length = 0;  // tokens, of the model

@@ -80,6 +80,24 @@ TEST(Batch, BesideDecodesPromptsGetNoMoreThanTheirBound) {
   }
 }
 
+// Many that wait beside few that decode are not kept waiting for evenness' sake.
+TEST(Batch, EachThatWaitsAddsToWhatPromptsGetBesideDecodes) {
+  for (const int waiting : {1, 2, 3, 4}) {
+    Engine engine(
+        {.pages = 200, .max_batch_tokens = 64, .mixed_prefill_tokens = 4, .max_running = 4});
+    const RequestId decoding = engine.Submit(Prompt(1, 60), 3);
+    engine.Step();
+    for (int i = 0; i < waiting; ++i) engine.Submit(Prompt(2 + i, 100), 1);
+    engine.Step();
+    std::int64_t prompts = 0;
+    for (const Chunk& chunk : engine.chunks()) {
+      if (chunk.request != decoding) prompts += chunk.tokens;
+    }
+    EXPECT_EQ(prompts, 4 * std::min(waiting, 3)) << "one of four places is taken by who decodes";
+    engine.Run();
+  }
+}
+
 // The tightest budget there may be: all but one request decode, and one token is left.
 TEST(Batch, NeitherDecodesNorPrefillsStarve) {
   Engine engine({.pages = 200, .max_batch_tokens = 5, .max_running = 4});

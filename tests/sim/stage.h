@@ -49,7 +49,11 @@ struct Stage {
   std::int64_t PromptRoom(std::int64_t decodes) const {
     const scheduler::Options& bounds = scenario.scheduler;
     const std::int64_t left = bounds.max_batch_tokens - decodes;
-    return decodes > 0 ? std::min<std::int64_t>(left, bounds.mixed_prefill_tokens) : left;
+    if (decodes == 0) return left;
+    std::int64_t others = -decodes;
+    for (const Client& client : clients) others += client.running || client.waits() ? 1 : 0;
+    const std::int64_t could_run = std::min(others, bounds.max_running - decodes);
+    return std::min(left, bounds.mixed_prefill_tokens * std::max<std::int64_t>(could_run, 1));
   }
   std::int32_t page_size() const { return scenario.cache.page_size; }
   bool caching() const {
