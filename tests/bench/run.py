@@ -17,7 +17,6 @@ same work in turn, A B A B, in one run; the ratios (Banyan / peer, more is bette
           weights + pool.
 """
 import argparse
-import asyncio
 import json
 import pathlib
 import re
@@ -34,7 +33,7 @@ def fill(server, tokens):
     row = Row("", "", prompt=500)
     prompts = Prompts(server, 0)
     for _ in range(2 + tokens // row.prompt):
-        asyncio.run(rate(server, row, prompts.batch(row)))
+        rate(server, row, prompts.batch(row))
 
 
 def memory(args):

@@ -12,8 +12,10 @@ Requests are /v1/completions with temperature 0 and ignore_eos, over a connectio
 The share of the bandwidth is what a step has to read at least, weights and the keys and values of the context, times
 the rate, over what this machine reads; that is measured again in each round, by `banyan bench kernels --roofs`.
 """
-import asyncio
+import concurrent.futures
+import contextlib
 import dataclasses
+import http.client
 import json
 import pathlib
 import random
@@ -22,8 +24,7 @@ import statistics
 import subprocess
 import sys
 import time
-
-import aiohttp
+import urllib.parse
 
 from machine import machine
 from server import Banyan, LlamaServer, note
@@ -97,16 +98,21 @@ class Prompts:
         return shared, [start + self.some(row.prompt - len(start)) for _ in range(row.batch)]
 
 
-async def ask(session, server, prompt, tokens):
+def ask(server, prompt, tokens):
     """([times at which text came], usage)"""
     body = dict(model=server.name, prompt=prompt, max_tokens=tokens, temperature=0, ignore_eos=True, stream=True,
                 stream_options=dict(include_usage=True))
+    # What reads here takes the processor from the servers: no event loop, and nothing is looked at before the end.
+    connection = http.client.HTTPConnection(urllib.parse.urlsplit(server.url).netloc, timeout=3600)
     chunks = []
-    async with session.post(server.url + "/v1/completions", json=body) as answer:
+    with contextlib.closing(connection):
+        connection.request("POST", "/v1/completions", json.dumps(body),
+                           {"Content-Type": "application/json", "Connection": "close"})
+        answer = connection.getresponse()
         if answer.status != 200:
-            raise SystemExit(f"{server.url}: HTTP {answer.status}: {await answer.text()}")
-        async for data, _ in answer.content.iter_chunks():
-            chunks.append((time.perf_counter(), data))  # read later: the servers need the processor
+            raise SystemExit(f"{server.url}: HTTP {answer.status}: {answer.read().decode(errors='replace')}")
+        while data := answer.read1():
+            chunks.append((time.perf_counter(), data))
     times, usage, rest = [], {}, b""
     for at, data in chunks:
         *lines, rest = (rest + data).split(b"\n")
@@ -120,17 +126,18 @@ async def ask(session, server, prompt, tokens):
     return times, usage
 
 
-async def prefill(session, server, prompt):
+def prefill(server, prompt):
     start = time.perf_counter()
-    _, usage = await ask(session, server, prompt, 1)
+    _, usage = ask(server, prompt, 1)
     cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0
     return (usage["prompt_tokens"] - cached) / (time.perf_counter() - start)
 
 
-async def decode(session, server, shared, prompts, tokens):
+def decode(server, shared, prompts, tokens):
     if shared:
-        await ask(session, server, shared, 1)
-    answers = await asyncio.gather(*(ask(session, server, prompt, tokens) for prompt in prompts))
+        ask(server, shared, 1)
+    with concurrent.futures.ThreadPoolExecutor(len(prompts)) as threads:
+        answers = list(threads.map(lambda prompt: ask(server, prompt, tokens), prompts))
     begin = max(times[0] if times else 0 for times, _ in answers)
     end = min(times[-1] if times else 0 for times, _ in answers)
     if begin >= end:
@@ -140,13 +147,9 @@ async def decode(session, server, shared, prompts, tokens):
     return count / (end - begin)
 
 
-async def rate(server, row, batch):
+def rate(server, row, batch):
     shared, prompts = batch
-    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=3600),
-                                     connector=aiohttp.TCPConnector(limit=0, force_close=True)) as session:
-        if row.decodes:
-            return await decode(session, server, shared, prompts, row.tokens)
-        return await prefill(session, server, prompts[0])
+    return decode(server, shared, prompts, row.tokens) if row.decodes else prefill(server, prompts[0])
 
 
 def bandwidth(args):
@@ -174,7 +177,7 @@ def model_path(args, name):
 def round_of(args, row, sides, prompts):
     """One measurement of each side, and of the bandwidth where one request decodes."""
     batch = prompts.batch(row)
-    result = {name: asyncio.run(rate(server, row, batch)) for name, server in sides.items()}
+    result = {name: rate(server, row, batch) for name, server in sides.items()}
     if row.decodes and row.batch == 1:
         _, facts = sides["banyan"].facts()
         context = row.prompt + row.tokens / 2
@@ -199,7 +202,7 @@ def measure(args, row):
             sides["peer"] = Running(args.peer, args.peer_model)
         prompts = Prompts(sides["banyan"], f"{args.seed}/{row.name}")
         for server in sides.values():  # so that nobody's first request counts
-            asyncio.run(rate(server, Row("", "", tokens=4), prompts.batch(Row("", ""))))
+            rate(server, Row("", "", tokens=4), prompts.batch(Row("", "")))
         rounds = [round_of(args, row, sides, prompts) for _ in range(args.rounds)]
         out = dict(row=row.name, title=row.title, at_least=row.at_least, of_bandwidth_at_least=row.of_bandwidth)
         for name in rounds[0]:
