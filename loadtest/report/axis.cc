@@ -111,7 +111,7 @@ void Projection::Linear(const Axis& axis, int ticks) {
     if (low_ > 0) low_ = axis.from.value_or(0);
     if (high_ <= low_) high_ = low_ + std::max(1.0, std::abs(low_));
   }
-  const double step = RoundUp((high_ - low_) / ticks);
+  const double step = std::max(RoundUp((high_ - low_) / ticks), axis.whole ? 1.0 : 0.0);
   if (!axis.from) low_ = std::floor(low_ / step + 1e-9) * step;
   if (!axis.to) high_ = std::ceil(high_ / step - 1e-9) * step;
   AddLinearTicks(step);

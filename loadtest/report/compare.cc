@@ -34,43 +34,44 @@ using Numbers = absl::flat_hash_map<std::int64_t, std::uint32_t>;
 // How often each conversation was drawn.
 using Draw = std::vector<std::uint32_t>;
 
-// Times, each with the conversation it is of.
+// Times, each with the conversation it is of. Apart, because most of the way to a quantile only
+// conversations are looked at.
 class Times {
  public:
-  void Add(double time, std::uint32_t conversation) { times_.emplace_back(time, conversation); }
-  void Sort() { std::sort(times_.begin(), times_.end()); }
+  void Add(double time, std::uint32_t conversation) { pairs_.emplace_back(time, conversation); }
+  void Sort() {
+    std::sort(pairs_.begin(), pairs_.end());
+    for (const auto& [time, conversation] : pairs_) {
+      times_.push_back(time);
+      conversations_.push_back(conversation);
+    }
+    pairs_.clear();
+  }
 
-  // The quantiles qs, ascending, of the times of the conversations drawn.
+  // The quantiles qs, ascending, of the times of the conversations drawn, as Histogram::Quantile
+  // has them. NaN when there are none.
   template <std::size_t n>
   std::array<double, n> Quantiles(const std::array<double, n>& qs, const Draw& draw) const {
     std::array<double, n> quantiles;
     quantiles.fill(kNothing);
     std::uint64_t all = 0;
-    for (const auto& [time, conversation] : times_) all += draw[conversation];
+    for (const std::uint32_t conversation : conversations_) all += draw[conversation];
+    if (all == 0) return quantiles;
     std::uint64_t seen = 0;
-    std::size_t next = 0;
-    for (const auto& [time, conversation] : times_) {
-      seen += draw[conversation];
-      while (next < n && seen >= Rank(qs[next], all)) quantiles[next++] = time;
-      if (next == n) break;
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const double wanted = std::ceil(std::nextafter(qs[i], 0) * static_cast<double>(all));
+      const auto rank = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(wanted));
+      while (seen < rank) seen += draw[conversations_[at++]];
+      quantiles[i] = times_[at - 1];
     }
-    return all == 0 ? Nothing<n>() : quantiles;
+    return quantiles;
   }
 
  private:
-  // As Histogram::Quantile has it.
-  static std::uint64_t Rank(double q, std::uint64_t all) {
-    const double wanted = std::ceil(std::nextafter(q, 0) * static_cast<double>(all));
-    return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(wanted));
-  }
-  template <std::size_t n>
-  static std::array<double, n> Nothing() {
-    std::array<double, n> nothing;
-    nothing.fill(kNothing);
-    return nothing;
-  }
-
-  std::vector<std::pair<double, std::uint32_t>> times_;
+  std::vector<std::pair<double, std::uint32_t>> pairs_;  // until they are sorted
+  std::vector<double> times_;
+  std::vector<std::uint32_t> conversations_;
 };
 
 // What is added up by conversation.

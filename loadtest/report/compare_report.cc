@@ -37,7 +37,7 @@ std::string Times(double ratio) { return std::isnan(ratio) ? "-" : absl::StrForm
 
 std::string Interval(const Ratio& ratio) {
   if (std::isnan(ratio.low)) return "-";
-  return absl::StrFormat("%.3f to %.3f", ratio.low, ratio.high);
+  return absl::StrCat(Times(ratio.low), " to ", Times(ratio.high));
 }
 
 std::string Verdict(const Ratio& ratio) {
@@ -50,13 +50,17 @@ std::string Verdict(const Ratio& ratio) {
 class Whiskers {
  public:
   explicit Whiskers(const std::vector<Ratio>& ratios) {
+    std::vector<double> reaches = {0.01};
     for (const Ratio& ratio : ratios) {
+      double reach = 0;
       for (const double end : {ratio.low, ratio.high, ratio.ratio}) {
-        if (end > 0 && std::isfinite(end)) reach_ = std::max(reach_, std::abs(std::log(end)));
+        if (end > 0 && std::isfinite(end)) reach = std::max(reach, std::abs(std::log(end)));
       }
+      reaches.push_back(reach);
     }
-    // A ratio of hundreds must not hide the others.
-    reach_ = std::min(reach_ * 1.05, std::log(10));
+    // A few wide intervals end at the border: they must not make points of the others.
+    std::sort(reaches.begin(), reaches.end());
+    reach_ = std::max(reach_, 1.3 * reaches[reaches.size() * 3 / 4]);
   }
 
   std::string Svg(const Ratio& ratio) const {

@@ -40,8 +40,10 @@ Series Percentiles(std::string name, const Histogram& histogram) {
 Plot PercentilePlot(std::string title) {
   Plot plot;
   plot.title = std::move(title);
-  plot.x = {"percentile of requests", Scale::kTail, {}, {}};
-  plot.y = {"ms", Scale::kLog, {}, {}};
+  plot.x.label = "percentile of requests";
+  plot.x.scale = Scale::kTail;
+  plot.y.label = "ms";
+  plot.y.scale = Scale::kLog;
   return plot;
 }
 
@@ -53,10 +55,15 @@ class Slices {
     const std::size_t all = std::max({seconds, result.timeline.size(), std::size_t{1}});
     width_ = (all + kMostSlices - 1) / kMostSlices;
     count_ = (all + width_ - 1) / width_;
-    // The last one is as long as there was time: a rate over it is not too small.
-    last_ = std::max(
-        1e-3, std::min(static_cast<double>(width_),
-                       Seconds(result.duration) - static_cast<double>((count_ - 1) * width_)));
+    // The last one is as long as there was time. A short one goes to the one before, because a rate
+    // over a moment is noise.
+    const double width = static_cast<double>(width_);
+    last_ = Seconds(result.duration) - width * static_cast<double>(count_ - 1);
+    if (count_ > 1 && last_ < width / 2) {
+      --count_;
+      last_ += width;
+    }
+    last_ = std::clamp(last_, 1e-3, 2 * width);
   }
 
   std::size_t count() const { return count_; }
@@ -168,7 +175,11 @@ void AddUnlessEmpty(Series series, Plot& plot) {
 Plot TimePlot(std::string title, std::string label, const std::vector<Side>& sides) {
   Plot plot;
   plot.title = std::move(title);
-  plot.x = {"seconds since the run began", Scale::kLinear, 0.0, {}};
+  plot.x.label = "seconds since the run began";
+  plot.x.from = plot.x.to = 0;
+  for (const Side& side : sides) {
+    plot.x.to = std::max(*plot.x.to, Seconds(side.report->result.duration));
+  }
   plot.y.label = std::move(label);
   const Tick warm_up = sides.front().report->result.warm_up;
   if (warm_up > Tick(0)) plot.markers.push_back({Seconds(warm_up), "warm-up ends"});
@@ -233,7 +244,8 @@ std::vector<Plot> TimelinePlots(const std::vector<Side>& sides) {
   Plot ttft = TimePlot("Time to first token, from scheduled", "ms", sides);
   Plot cache = TimePlot("Prompt cache", "%", sides);
   ttft.y.scale = Scale::kLog;
-  cache.y = {"%", Scale::kLinear, 0.0, 100.0};
+  cache.y.from = 0;
+  cache.y.to = 100;
   for (const Side& side : sides) {
     const Result& result = side.report->result;
     requests.series.push_back(Rate(Named(side, "answered"), result, &Second::finished));
@@ -259,7 +271,8 @@ std::vector<Plot> PromptPlots(const std::vector<Side>& sides) {
   Plot plot;
   plot.title = "Time to first token against prompt length";
   plot.x.label = "prompt tokens";
-  plot.y = {"ms, from sent", Scale::kLog, {}, {}};
+  plot.y.label = "ms, from sent";
+  plot.y.scale = Scale::kLog;
   bool coloured = false;
   for (const Side& side : sides) {
     Series series{side.name, Series::Mark::kPoints, {}, {}, {}};
@@ -283,11 +296,16 @@ std::vector<Plot> TurnPlots(const std::vector<Side>& sides) {
   Plot ttft;
   ttft.title = "Time to first token by turn";
   ttft.x.label = "turn of the conversation";
-  ttft.y = {"ms, from scheduled", Scale::kLog, {}, {}};
+  ttft.x.whole = true;
+  ttft.x.from = 1;
   Plot cached;
+  cached.x = ttft.x;
+  ttft.y.label = "ms, from scheduled";
+  ttft.y.scale = Scale::kLog;
   cached.title = "Prompt tokens cached by turn";
-  cached.x.label = ttft.x.label;
-  cached.y = {"%", Scale::kLinear, 0.0, 100.0};
+  cached.y.label = std::string("%");
+  cached.y.from = 0;
+  cached.y.to = 100;
   bool turns = false;
   for (const Side& side : sides) {
     turns = turns || side.summary.by_turn.size() > 1;
@@ -309,26 +327,27 @@ std::vector<Plot> TurnPlots(const std::vector<Side>& sides) {
 
 std::vector<Plot> SweepPlots(const std::vector<Side>& steps) {
   const auto answered = [](const Summary& s) { return s.requests_per_second; };
-  Plot rate;
-  rate.title = "Answered and offered";
-  rate.x = {"requests/s offered", Scale::kLinear, 0.0, {}};
-  rate.y.label = "requests/s";
+  const auto plot = [](std::string title, std::string x, std::string y, Scale scale) {
+    Plot made;
+    made.title = std::move(title);
+    made.x.label = std::move(x);
+    made.x.from = 0;
+    made.y.label = std::move(y);
+    made.y.scale = scale;
+    return made;
+  };
+  Plot rate = plot("Answered and offered", "requests/s offered", "requests/s", Scale::kLinear);
+  Plot ttft = plot("Time to first token against throughput", "requests/s answered",
+                   "ms, from scheduled", Scale::kLog);
+  Plot gaps =
+      plot("Time per token against throughput", "output tokens/s", "ms (TPOT)", Scale::kLog);
+  Plot latency =
+      plot("Latency against throughput", "requests/s answered", "ms, from sent", Scale::kLog);
   rate.series.push_back(OverSteps("answered", steps, OfferedRate, answered));
   if (steps.front().summary.slo.any()) {
     rate.series.push_back(OverSteps(absl::StrCat("within ", Text(steps.front().summary.slo)), steps,
                                     OfferedRate, [](const Summary& s) { return s.goodput; }));
   }
-  Plot ttft;
-  ttft.title = "Time to first token against throughput";
-  ttft.x = {"requests/s answered", Scale::kLinear, 0.0, {}};
-  ttft.y = {"ms, from scheduled", Scale::kLog, {}, {}};
-  Plot gaps;
-  gaps.title = "Time per token against throughput";
-  gaps.x = {"output tokens/s", Scale::kLinear, 0.0, {}};
-  gaps.y = {"ms (TPOT)", Scale::kLog, {}, {}};
-  Plot latency = ttft;
-  latency.title = "Latency against throughput";
-  latency.y.label = "ms, from sent";
   for (const auto& [name, q] : {std::pair("p50", 0.5), {"p99", 0.99}}) {
     ttft.series.push_back(OverSteps(name, steps, answered, [q = q](const Summary& s) {
       return QuantileMs(s.all.ttft_scheduled, q);

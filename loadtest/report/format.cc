@@ -111,8 +111,8 @@ std::string TableLine(std::string_view label, std::string_view text) {
   std::string lines;
   std::string line;
   const auto flush = [&] {
-    absl::StrAppend(&lines,
-                    absl::StrFormat("  %-*s %s\n", kLabel, lines.empty() ? label : "", line));
+    absl::StrAppend(
+        &lines, absl::StrFormat("  %-*.*s %s\n", kLabel, kLabel, lines.empty() ? label : "", line));
     line.clear();
   };
   for (std::string word : std::vector<std::string>(absl::StrSplit(safe, ' ', absl::SkipEmpty()))) {

@@ -21,7 +21,7 @@ constexpr char kStyle[] = R"css(
 *{box-sizing:border-box}
 body{margin:0 auto;padding:1rem;max-width:88rem;background:var(--back);color:var(--front);
 font:1rem/1.45 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",sans-serif}
-h1{font-size:1.5rem;margin:.4rem 0}h2{font-size:1.15rem;margin:2rem 0 .6rem}
+h1{font-size:1.5rem;margin:.4rem 0;overflow-wrap:anywhere}h2{font-size:1.15rem;margin:2rem 0 .6rem}
 p{margin:.4rem 0}.sub,.note{color:var(--soft)}.note{font-size:.82rem}
 .warn{background:var(--warn);padding:.6rem .8rem;border-radius:.4rem}
 .cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(9.5rem,1fr));gap:.7rem}
@@ -33,11 +33,12 @@ gap:1.4rem 1.2rem}
 figure{margin:0;min-width:0;max-width:40rem}figcaption{font-weight:600;font-size:.95rem}
 .plot>svg{display:block;width:100%;height:auto}
 .plot text{font-size:12px;fill:var(--soft);font-variant-numeric:tabular-nums}
+.word text{fill:var(--front);paint-order:stroke;stroke:var(--back);stroke-width:3px}
 .grid,.axis,.marker,.line,.points{fill:none}
 .grid{stroke:var(--grid)}.axis{stroke:var(--soft)}.marker{stroke:var(--front);stroke-dasharray:2 3}
 .line{stroke-width:1.8;stroke-linejoin:round;stroke-linecap:round}
 .points{stroke-width:4.5;stroke-linecap:round;stroke-opacity:.75}
-.legend{display:flex;flex-wrap:wrap;gap:.1rem .9rem;font-size:.82rem;color:var(--soft)}
+.legend{min-height:1.3rem;display:flex;flex-wrap:wrap;gap:.1rem .9rem;font-size:.82rem;color:var(--soft)}
 .legend span{display:inline-flex;align-items:center;gap:.35rem}
 .legend svg{width:26px;height:10px;flex:none}.legend svg.scale{width:72px}
 .legend .scale .points{stroke-width:9;stroke-opacity:1}
@@ -47,7 +48,7 @@ figure{margin:0;min-width:0;max-width:40rem}figcaption{font-weight:600;font-size
 .line.s4{stroke-dasharray:12 4}.line.s5{stroke-dasharray:4 4}.line.s6{stroke-dasharray:1 4}
 .c0{stroke:var(--c0)}.c1{stroke:var(--c1)}.c2{stroke:var(--c2)}.c3{stroke:var(--c3)}
 .c4{stroke:var(--c4)}.c5{stroke:var(--c5)}.unknown{stroke:var(--unknown)}
-.wide{overflow-x:auto}
+.wide{overflow-x:auto;margin:.6rem 0}
 table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}
 th,td{padding:.25rem .7rem;text-align:right;white-space:nowrap;border-bottom:1px solid var(--grid)}
 th:first-child,td:first-child{text-align:left;padding-left:0}

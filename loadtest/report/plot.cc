@@ -219,7 +219,9 @@ class Drawing {
       absl::StrAppend(&svg_, "<path class=\"marker\" d=\"M", Px(x), " ", kTop, "V",
                       Px(kTop + Height()), "\"/>");
       const bool right = x < kWidth / 2;
+      absl::StrAppend(&svg_, "<g class=\"word\">");
       Text(right ? x + 4 : x - 4, y, right ? "start" : "end", marker.label);
+      absl::StrAppend(&svg_, "</g>");
     }
   }
 
@@ -248,7 +250,8 @@ std::string Legend(const Plot& plot) {
     }
     absl::StrAppend(&legend, "</svg>", EscapeHtml(plot.colour_label), "</span>");
   }
-  return legend.empty() ? "" : absl::StrCat("<div class=\"legend\">", legend, "</div>");
+  // Also when it is empty: plots side by side then begin at the same height.
+  return absl::StrCat("<div class=\"legend\">", legend, "</div>");
 }
 
 // What is not drawn is said.

@@ -21,6 +21,7 @@ struct Axis {
   Scale scale = Scale::kLinear;
   // Shown at least and at most; else what the series need, and 0 where that is near.
   std::optional<double> from, to;
+  bool whole = false;  // only whole numbers are written along a linear axis
 };
 
 struct Series {
