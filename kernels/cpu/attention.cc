@@ -14,6 +14,8 @@ namespace banyan::kernels {
 namespace {
 
 // Queries that one call of `attend` is given at most.
+// Chunks that a thread takes at a time where it keeps their partials, with all heads of each.
+constexpr std::int64_t kChunksTogether = 4;
 constexpr int kMaxTogether = AttentionPlan::kBlockQueries;
 
 }  // namespace
@@ -47,18 +49,19 @@ void Attention::Run(const Call& call) {
                                                .threads = pool_.threads()});
   Reserve();
   if (kind == AttentionPlan::Kind::kBlocks) {
-    SplitItems(plan_.items(), [&](std::span<const Item> items, const Scratch& scratch) {
-      Attend(call, items, AttendInto::kStates, scratch);
+    SplitItems(plan_.items(), 1, [&](std::size_t begin, std::size_t end, const Scratch& scratch) {
+      Attend(call, begin, end, AttendInto::kStates, scratch);
     });
     return;
   }
   GrowFloats(kept_, plan_.kept_floats());
   kept_floats_ = kept_.as<float>();
-  SplitItems(plan_.items(), [&](std::span<const Item> items, const Scratch& scratch) {
-    Attend(call, items, AttendInto::kPartials, scratch);
-  });
-  SplitItems(plan_.merges(), [&](std::span<const Item> items, const Scratch& scratch) {
-    for (const Item& item : items) {
+  SplitItems(plan_.items(), kChunksTogether * shape.kv_heads,
+             [&](std::size_t begin, std::size_t end, const Scratch& scratch) {
+               Attend(call, begin, end, AttendInto::kPartials, scratch);
+             });
+  SplitItems(plan_.merges(), 1, [&](std::size_t begin, std::size_t end, const Scratch& scratch) {
+    for (const Item& item : plan_.merges().subspan(begin, end - begin)) {
       const Piece& piece = plan_.pieces()[item.index];
       ClearStates(piece.rows, scratch.states);
       MergeKept(call, item, scratch.states);
@@ -82,21 +85,11 @@ Attention::Scratch Attention::ScratchOf(std::int32_t thread) {
 }
 
 template <class F>
-void Attention::SplitItems(std::span<const Item> items, const F& f) {
-  std::int64_t total = 0;
-  for (const Item& item : items) total += item.cost;
-  pool_.Run([&](std::int32_t thread) {
-    std::int64_t before = 0;
-    std::size_t begin = 0;
-    std::size_t end = 0;
-    for (const Item& item : items) {
-      const std::int64_t whose = AttentionPlan::ThreadOf(item, before, total, pool_.threads());
-      if (whose < thread) ++begin;
-      if (whose <= thread) ++end;
-      before += item.cost;
-    }
-    if (begin < end) f(items.subspan(begin, end - begin), ScratchOf(thread));
-  });
+void Attention::SplitItems(std::span<const Item> items, std::int64_t piece, const F& f) {
+  pool_.ForPieces(
+      std::ssize(items), piece, [&](std::int32_t thread, std::int64_t begin, std::int64_t end) {
+        f(static_cast<std::size_t>(begin), static_cast<std::size_t>(end), ScratchOf(thread));
+      });
 }
 
 Attention::Visit Attention::VisitAfter(const Item& item, const Visit& visit) const {
@@ -124,9 +117,11 @@ Attention::Visit Attention::FindVisit(const Item& item, std::int64_t chunk,
   return {};
 }
 
-// While a visit is computed, what the next one reads comes from memory. Every item has a visit.
-void Attention::Attend(const Call& call, std::span<const Item> items, AttendInto into,
+// While a visit is computed, what the next one reads comes from memory, also where that is the next
+// item's that is not of these: most likely it is this thread's too. Every item has a visit.
+void Attention::Attend(const Call& call, std::size_t begin, std::size_t end, AttendInto into,
                        const Scratch& scratch) const {
+  const std::span<const Item> items = plan_.items();
   const bool tiled = call.pages->key_stride() == kTileKeys;
   const auto find = [&](const Visit& visit, Chunk& out) {
     if (tiled) return FindChunk(call, visit, out);
@@ -135,10 +130,10 @@ void Attention::Attend(const Call& call, std::span<const Item> items, AttendInto
   Chunk chunks[2];
   Chunk* chunk = &chunks[0];
   Chunk* next_chunk = &chunks[1];
-  Visit visit = FirstVisit(items[0]);
+  Visit visit = FirstVisit(items[begin]);
   find(visit, *chunk);
-  Begin(items[0], into, scratch);
-  for (std::size_t i = 0; i < items.size();) {
+  Begin(items[begin], into, scratch);
+  for (std::size_t i = begin; i < end;) {
     Visit next = VisitAfter(items[i], visit);
     const bool last = next.empty();
     if (last && i + 1 < items.size()) next = FirstVisit(items[i + 1]);
@@ -147,7 +142,7 @@ void Attention::Attend(const Call& call, std::span<const Item> items, AttendInto
     AttendTogether(call, visit, chunk->halves, next_chunk->halves, into, scratch);
     if (last) {
       End(call, items[i], into, scratch);
-      if (++i < items.size()) Begin(items[i], into, scratch);
+      if (++i < end) Begin(items[i], into, scratch);
     }
     visit = next;
     std::swap(chunk, next_chunk);

@@ -68,16 +68,17 @@ class Attention {
 
   void Reserve();
   Scratch ScratchOf(std::int32_t thread);
-  // f(its items, scratch) on every thread that has some, split by cost.
+  // f(begin, end, scratch) for all items, `piece` of them at a time: threads have equal shares and
+  // take of each other's when they are done, for neither items nor threads are equally quick.
   template <class F>
-  void SplitItems(std::span<const Item> items, const F& f);
+  void SplitItems(std::span<const Item> items, std::int64_t piece, const F& f);
 
   // An item's visits, chunk after chunk.
   Visit FirstVisit(const Item& item) const { return FindVisit(item, item.first_chunk, 0); }
   Visit VisitAfter(const Item& item, const Visit& visit) const;
   Visit FindVisit(const Item& item, std::int64_t chunk, std::int32_t piece) const;
 
-  void Attend(const Call& call, std::span<const Item> items, AttendInto into,
+  void Attend(const Call& call, std::size_t begin, std::size_t end, AttendInto into,
               const Scratch& scratch) const;
   void Begin(const Item& item, AttendInto into, const Scratch& scratch) const;
   void End(const Call& call, const Item& item, AttendInto into, const Scratch& scratch) const;

@@ -20,7 +20,7 @@ namespace banyan::kernels {
 class AttentionPlan {
  public:
   // Queries of one block (rows times heads of a KV head); a row's heads are never parted. Whole
-  // register tiles; and small, so that blocks are fair parts and what is read stays in the caches.
+  // register tiles; and small, so that no thread waits long for another's last block.
   static constexpr std::int32_t kBlockQueries = 48;
   // Partials that may be kept, in floats.
   static constexpr std::int64_t kMaxKeptFloats = std::int64_t{4} << 20;
@@ -64,12 +64,6 @@ class AttentionPlan {
     std::int64_t last_chunk = 0;  // one past
     std::int64_t cost = 0;        // about the time, in a unit of all items of a list
   };
-  // The thread of an item that begins after `before` of a list's whole cost: the one in whose part
-  // the middle of it lies.
-  static std::int64_t ThreadOf(const Item& item, std::int64_t before, std::int64_t total,
-                               std::int32_t threads) {
-    return (2 * before + item.cost) * threads / (2 * total);
-  }
   enum class Kind : std::uint8_t { kBlocks, kChunks };
 
   Kind Make(const Call& call);
