@@ -106,7 +106,8 @@ class AiperfReader final : public FormatReader {
     if (!object.ok()) return object.status();
     const auto session = FindText(**object, "session_id");
     if (!session.ok()) return session.status();
-    Conversation conversation{.id = session->value_or(absl::StrCat(entry.line)), .turns = {}};
+    Conversation conversation{.id = session->value_or(""), .turns = {}};
+    if (conversation.id.empty()) conversation.id = absl::StrCat(entry.line);
     std::vector<Message> before;
     if (const json::value* const turns = FindMember(**object, "turns")) {
       if (!turns->is_array()) return absl::InvalidArgumentError("turns is not an array");

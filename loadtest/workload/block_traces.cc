@@ -84,7 +84,7 @@ class MooncakeReader final : public FormatReader {
     if (!session.ok()) return session.status();
     absl::StatusOr<Turn> turn = ReadTurn(**object, entry.line);
     if (!turn.ok()) return turn.status();
-    if (session->has_value()) return into.AddTurn(**session, *std::move(turn));
+    if (!session->value_or("").empty()) return into.AddTurn(**session, *std::move(turn));
     Conversation conversation{.id = absl::StrCat(entry.line), .turns = {}};
     conversation.turns.push_back(*std::move(turn));
     return into.Add(std::move(conversation));

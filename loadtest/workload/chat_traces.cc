@@ -121,7 +121,7 @@ class ChatReader final : public FormatReader {
   static std::string Id(const json::object& object, std::int64_t line) {
     for (const std::string_view name : {"id", "conversation_id", "conversation_hash"}) {
       auto id = FindText(object, name);
-      if (id.ok() && id->has_value()) return **std::move(id);
+      if (id.ok() && !id->value_or("").empty()) return **std::move(id);
     }
     return absl::StrCat(line);
   }

@@ -127,6 +127,16 @@ TEST(Aiperf, ALineOfTextIsARequest) {
   EXPECT_EQ(second.output_tokens, 0);
 }
 
+// An empty id once stood for the conversation, and the sessions of empty ids were one.
+TEST(Chats, AnEmptyIdIsNone) {
+  const auto id_of = [](std::string_view text) { return ReadText(text)->conversations.back().id; };
+  EXPECT_EQ(id_of(R"({"id":"","conversations":[{"from":"human","value":"a"}]})"), "1");
+  EXPECT_EQ(id_of(R"({"session_id":"","text":"a"})"), "1");
+  EXPECT_EQ(id_of("{\"session_id\":\"\",\"input_length\":1}\n"
+                  "{\"session_id\":\"\",\"input_length\":1}\n"),
+            "2");
+}
+
 TEST(Aiperf, ALineOfTurnsIsAConversation) {
   const auto workload = ReadText(
       R"({"session_id": "s", "turns": [{"role": "system", "text": "Be brief."},)"
