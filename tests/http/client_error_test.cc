@@ -79,6 +79,7 @@ TEST_F(ClientTest, SaysThatTheConnectionBrokeWithinAnAnswer) {
     return true;
   };
   EXPECT_EQ(Ask(recorder).error, ClientError::kReset);
+  server_.Join();
   EXPECT_EQ(recorder.body, "hello");
 }
 
@@ -159,6 +160,7 @@ TEST_F(ClientTest, TimesOutWhenNothingMoreComes) {
     return true;
   };
   const ClientResult result = Ask(recorder);
+  server_.Join();
   EXPECT_EQ(result.error, ClientError::kTimeout);
   EXPECT_THAT(result.what, HasSubstr("silent"));
 }
@@ -180,6 +182,7 @@ TEST_F(ClientTest, WaitsAnewAfterEachByte) {
     return true;
   };
   EXPECT_EQ(Ask(recorder).error, ClientError::kNone);
+  server_.Join();
   EXPECT_EQ(recorder.body, "helloworld");
 }
 

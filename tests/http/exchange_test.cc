@@ -80,6 +80,7 @@ TEST_F(ClientTest, HandsOnWhatComesWhenItComes) {
     return true;
   };
   EXPECT_EQ(Ask(recorder).error, ClientError::kNone);
+  server_.Join();
   EXPECT_THAT(recorder.pieces, ElementsAre("one", "two", "th", "ree"));
   EXPECT_THAT(recorder.times, ElementsAre(Tick(5), Tick(5), Tick(5), Tick(12)));
   EXPECT_EQ(recorder.sent_at, Tick(0));

@@ -71,7 +71,8 @@ class PeerServer {
   std::thread thread_;
 };
 
-// Something that one thread waits for and another says, once.
+// Something that one thread waits for and another says, once. A test whose script waits for one
+// joins the script before it ends.
 class Signal {
  public:
   void Set() { promise_.set_value(); }

@@ -118,6 +118,7 @@ TEST_F(ClientTest, DoesNotUseAConnectionAgainThatSpokeUnasked) {
   ASSERT_TRUE(spoken.Wait());
   Recorder recorder;
   const ClientResult second = Ask(recorder);
+  server_.Join();
   EXPECT_EQ(second.error, ClientError::kNone);
   EXPECT_FALSE(second.reused);
   EXPECT_EQ(recorder.status, 200);
@@ -154,6 +155,7 @@ TEST_F(ClientTest, ReplacesAnIdleConnectionThatTheServerClosed) {
   ASSERT_TRUE(closed.Wait());
   Recorder recorder;
   const ClientResult second = Ask(recorder);
+  server_.Join();
   EXPECT_EQ(second.error, ClientError::kNone);
   EXPECT_FALSE(second.reused);
   EXPECT_EQ(recorder.sent, 1) << "the old connection was seen to be closed before it was used";
