@@ -13,9 +13,9 @@
 namespace banyan::kernels {
 namespace {
 
-// Queries that one call of `attend` is given at most.
 // Chunks that a thread takes at a time where it keeps their partials, with all heads of each.
 constexpr std::int64_t kChunksTogether = 4;
+// Queries that one call of `attend` is given at most.
 constexpr int kMaxTogether = AttentionPlan::kBlockQueries;
 
 }  // namespace
