@@ -53,7 +53,7 @@ void Recorder::Ended(Record record, const std::vector<ContentEvent>& events) {
       window_.cached_tokens += record.cached_tokens;
     }
   }
-  if (ok && record.sent >= result_.warm_up) {
+  if (ok && result_.Measured(record)) {
     TokenGaps(events, record.output_tokens, [this](std::int64_t gap, std::int64_t times) {
       result_.inter_token.Record(gap, times);
     });
