@@ -60,7 +60,7 @@ double BytesPerSecond(const KernelResult& result) {
 
 // With three digits that mean something: "0.42", "8.31", "123", "45678".
 std::string Digits(double value) {
-  return absl::StrFormat(value < 10 ? "%.2f" : value < 100 ? "%.1f" : "%.0f", value);
+  return absl::StrFormat("%.*f", value < 10 ? 2 : value < 100 ? 1 : 0, value);
 }
 
 std::string TypeName(kernels::DType type) { return std::string(kernels::ShapeOf(type).name); }

@@ -181,7 +181,7 @@ Scenario MakeScenario(std::uint64_t seed) {
   DrawPool(random, scenario);
   if (!random.OneIn(3)) DrawFaults(random, scenario);
   if (random.OneIn(3)) {
-    scenario.scheduler.mixed_prefill_tokens = random.Between(1, random.OneIn(2) ? 4 : 20);
+    scenario.scheduler.mixed_prefill_tokens = random.Between(1, random.OneIn(2) ? 2 : 8);
   }
   return scenario;
 }
