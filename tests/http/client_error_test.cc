@@ -214,16 +214,11 @@ TEST_F(ClientTest, TimesOutWhenAConnectionIsNotTaken) {
   options.base.port = port.port();
   Start(options);
   Recorder recorder;
-  std::optional<ClientResult> result;
-  const ClientRequest request = Get("/");
-  Begin(request, recorder, &result);
-  context_.poll();
-  EXPECT_FALSE(result.has_value());
-  EXPECT_EQ(client_->connections(), 1);
-  clock_.Advance(kConnectTimeout);
-  Run();
-  ASSERT_TRUE(result.has_value());
-  EXPECT_EQ(result->error, ClientError::kTimeout);
+  const ClientResult result = AskAndThen(recorder, [&] {
+    EXPECT_EQ(client_->connections(), 1);
+    clock_.Advance(kConnectTimeout);
+  });
+  EXPECT_EQ(result.error, ClientError::kTimeout);
   EXPECT_EQ(recorder.sent, 0);
 }
 

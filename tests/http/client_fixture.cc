@@ -62,6 +62,18 @@ ClientResult ClientTest::Ask() {
   return Ask(recorder);
 }
 
+ClientResult ClientTest::AskAndThen(Recorder& recorder, const std::function<void()>& end) {
+  std::optional<ClientResult> result;
+  const ClientRequest request = Get("/");
+  Begin(request, recorder, &result);
+  context_.poll();
+  EXPECT_FALSE(result.has_value());
+  end();
+  Run();
+  EXPECT_TRUE(result.has_value());
+  return result.value_or(ClientResult());
+}
+
 ClientRequest ClientTest::Get(std::string_view target) {
   ClientRequest request;
   request.target = target;

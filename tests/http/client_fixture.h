@@ -1,6 +1,7 @@
 // A client on this thread, under a clock that the test moves, and a server that plays scripts.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,6 +39,9 @@ class ClientTest : public testing::Test {
   void Run();
   ClientResult Ask(Recorder& recorder, const ClientRequest& request = Get("/"));
   ClientResult Ask();
+  // Asks, gets as far as it comes without an answer, then goes on until nothing is pending after
+  // `end`.
+  ClientResult AskAndThen(Recorder& recorder, const std::function<void()>& end);
 
   static ClientRequest Get(std::string_view target);
   static ClientRequest Post(std::string_view target, std::string_view body);

@@ -58,14 +58,7 @@ TEST_F(ClientTest, StopsAConnectionThatIsNotTaken) {
   options.base.port = port.port();
   Start(options);
   Recorder recorder;
-  std::optional<ClientResult> result;
-  const ClientRequest request = Get("/");
-  Begin(request, recorder, &result);
-  context_.poll();
-  client_->Stop();
-  Run();
-  ASSERT_TRUE(result.has_value());
-  EXPECT_EQ(result->error, ClientError::kStopped);
+  EXPECT_EQ(AskAndThen(recorder, [&] { client_->Stop(); }).error, ClientError::kStopped);
 }
 
 TEST_F(ClientTest, StopsALookUp) {

@@ -161,14 +161,7 @@ TEST_F(TlsClientTest, StopsAHandshake) {
   server_.Play({[](Peer& peer) { EXPECT_TRUE(peer.Ended() || peer.Ended()); }});
   Start(TlsOptions("127.0.0.1", ""));
   Recorder recorder;
-  std::optional<ClientResult> result;
-  const ClientRequest request = Get("/");
-  Begin(request, recorder, &result);
-  context_.poll();
-  client_->Stop();
-  Run();
-  ASSERT_TRUE(result.has_value());
-  EXPECT_EQ(result->error, ClientError::kStopped);
+  EXPECT_EQ(AskAndThen(recorder, [&] { client_->Stop(); }).error, ClientError::kStopped);
 }
 
 TEST_F(TlsClientTest, RefusesAFileWithoutCertificates) {
