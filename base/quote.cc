@@ -1,5 +1,8 @@
 #include "base/quote.h"
 
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "base/utf8.h"
 
@@ -23,6 +26,12 @@ std::string Quote(std::string_view text) {
                            ? absl::Utf8SafeCEscape(view)
                            : absl::CEscape(view);
   return '\'' + quoted + (cut ? "...'" : "'");
+}
+
+std::string OnOneLine(std::string text) {
+  const auto is_control = [](unsigned char c) { return absl::ascii_iscntrl(c); };
+  std::replace_if(text.begin(), text.end(), is_control, ' ');
+  return text;
 }
 
 }  // namespace banyan

@@ -1,4 +1,4 @@
-// Foreign text inside an error message: one line, of bounded length.
+// Foreign text inside an error message.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,11 @@ namespace banyan {
 
 inline constexpr std::size_t kMaxQuotedBytes = 80;
 
-// `text` in single quotes, escaped as in C; past kMaxQuotedBytes it is cut and ends in "...".
+// `text` in single quotes, escaped as in C, so one line; past kMaxQuotedBytes it is cut and ends in
+// "...".
 std::string Quote(std::string_view text);
+
+// With a space for each control character, so that it is one line and moves no cursor.
+std::string OnOneLine(std::string text);
 
 }  // namespace banyan

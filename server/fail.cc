@@ -1,19 +1,16 @@
 #include "server/fail.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "base/quote.h"
 
 namespace banyan::server {
 
 std::string FailureLine(absl::string_view reason) {
-  std::string line = absl::StrCat("banyan: ", reason);
-  std::replace_if(
-      line.begin(), line.end(), [](unsigned char c) { return c < ' '; }, ' ');
-  return line;
+  return OnOneLine(absl::StrCat("banyan: ", reason));
 }
 
 int Fail(absl::string_view reason) {

@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/quote.h"
 #include "base/utf8.h"
 
 namespace banyan::loadtest {
@@ -15,9 +16,7 @@ constexpr std::size_t kShownBytes = 200;
 
 // For people: one line, valid UTF-8, not long.
 std::string Shown(std::string_view bytes) {
-  std::string shown = ToValidUtf8(bytes.substr(0, kShownBytes));
-  std::replace_if(
-      shown.begin(), shown.end(), [](unsigned char c) { return c < ' '; }, ' ');
+  std::string shown = OnOneLine(ToValidUtf8(bytes.substr(0, kShownBytes)));
   if (bytes.size() > kShownBytes) shown += "...";
   return shown;
 }

@@ -1,8 +1,6 @@
 #include "loadtest/commands/compare.h"
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,6 +12,7 @@
 #include "loadtest/commands/options.h"
 #include "loadtest/report/compare.h"
 #include "loadtest/report/report.h"
+#include "loadtest/workload/bytes.h"
 
 namespace banyan::loadtest {
 namespace {
@@ -28,31 +27,27 @@ struct CompareOptions {
 };
 
 absl::StatusOr<std::string> ReadWhole(const std::string& path) {
-  std::FILE* file = std::fopen(path.c_str(), "rb");
-  if (file == nullptr) return absl::ErrnoToStatus(errno, absl::StrCat("cannot read ", path));
+  const absl::StatusOr<std::unique_ptr<ByteSource>> source = OpenBytes(path);
+  if (!source.ok()) return source.status();
   std::string text;
   std::vector<char> part(std::size_t{1} << 20);
-  absl::Status status;
-  while (status.ok()) {
-    errno = 0;
-    const std::size_t read = std::fread(part.data(), 1, part.size(), file);
-    if (std::ferror(file) != 0) {
-      status = absl::ErrnoToStatus(errno, absl::StrCat("cannot read ", path));
-    } else if (text.size() + read > kMaxReportBytes) {
-      status = absl::InvalidArgumentError(absl::StrCat(path, " is over 1 GiB"));
-    } else if (read == 0) {
-      break;
+  for (;;) {
+    const absl::StatusOr<std::size_t> read = (*source)->Read(part.data(), part.size());
+    if (!read.ok()) return read.status();
+    if (*read == 0) return text;
+    if (text.size() + *read > kMaxReportBytes) {
+      return absl::InvalidArgumentError(absl::StrCat(path, " is over 1 GiB"));
     }
-    text.append(part.data(), read);
+    text.append(part.data(), *read);
   }
-  std::fclose(file);
-  if (!status.ok()) return status;
-  return text;
 }
 
 absl::StatusOr<Report> ReadReport(const std::string& path) {
   const absl::StatusOr<std::string> text = ReadWhole(path);
-  if (!text.ok()) return text.status();
+  if (!text.ok()) {
+    return absl::Status(text.status().code(),
+                        absl::StrCat("cannot read ", text.status().message()));
+  }
   absl::StatusOr<Report> report = ParseReport(*text);
   if (!report.ok()) {
     return absl::InvalidArgumentError(
@@ -70,8 +65,7 @@ int RunCompare(const CompareOptions& options) {
   if (!b.ok()) return Fail(b.status());
   const std::vector<Ratio> ratios = Compare(*a, *b, options.seed);
   const std::string table = CompareTable(*a, *b, ratios);
-  bool written = std::fwrite(table.data(), 1, table.size(), stdout) == table.size() &&
-                 std::fflush(stdout) == 0;
+  bool written = Print(table);
   if (!options.json.empty()) {
     written &= WriteReport(options.json, CompareJson(*a, *b, ratios));
   }

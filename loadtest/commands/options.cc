@@ -1,19 +1,17 @@
 #include "loadtest/commands/options.h"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "base/quote.h"
 #include "loadtest/report/report.h"
 
 namespace banyan::loadtest {
 
 int Fail(const absl::Status& status) {
-  std::string line = absl::StrCat("banyan-loadtest: ", status.message());
-  std::replace_if(
-      line.begin(), line.end(), [](unsigned char c) { return c < ' '; }, ' ');
+  const std::string line = OnOneLine(absl::StrCat("banyan-loadtest: ", status.message()));
   std::fprintf(stderr, "%s\n", line.c_str());
   return kExitUsage;
 }
@@ -40,10 +38,13 @@ CLI::Option* AddTime(CLI::App& app, const std::string& name, Tick& time, const s
 bool WriteReport(const std::string& path, std::string_view bytes) {
   if (path.empty()) return true;
   const absl::Status written = WriteFile(path, bytes);
-  if (!written.ok()) {
-    Fail(absl::Status(written.code(), absl::StrCat(path, ": ", written.message())));
-  }
+  if (!written.ok()) Fail(written);  // it names the path
   return written.ok();
+}
+
+bool Print(std::string_view text) {
+  return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
+         std::fflush(stdout) == 0;
 }
 
 }  // namespace banyan::loadtest

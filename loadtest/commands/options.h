@@ -34,4 +34,7 @@ CLI::Option* AddTime(CLI::App& app, const std::string& name, Tick& time, const s
 // Writes to `path` if it is not ""; says so on stderr when it cannot. False then.
 bool WriteReport(const std::string& path, std::string_view bytes);
 
+// On stdout. False when it could not be written.
+bool Print(std::string_view text);
+
 }  // namespace banyan::loadtest

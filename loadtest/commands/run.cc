@@ -117,12 +117,6 @@ int FailedToRun(const absl::Status& status) {
   return absl::IsCancelled(status) ? kExitInterrupted : kExitUsage;
 }
 
-// On stdout. False when it could not be written.
-bool Print(const std::string& text) {
-  return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
-         std::fflush(stdout) == 0;
-}
-
 int RunSingle(const RunCommand& command, Workload workload) {
   RunOptions options = command.run;
   ChooseLoad(command, workload, options);

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "base/quote.h"
 #include "base/utf8.h"
 
 namespace banyan::loadtest {
@@ -103,10 +104,7 @@ std::vector<std::string> Warnings(const Result& result, const Summary& summary) 
 }
 
 std::string TableLine(std::string_view label, std::string_view text) {
-  std::string safe = ToValidUtf8(text);
-  for (char& c : safe) {
-    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = ' ';
-  }
+  const std::string safe = OnOneLine(ToValidUtf8(text));
   const std::size_t room = kColumns - kLabel - 3;
   std::string lines;
   std::string line;

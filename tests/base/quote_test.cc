@@ -19,5 +19,11 @@ TEST(Quote, IsOneLineAndBounded) {
   EXPECT_EQ(Quote("\xFF"), "'\\377'");
 }
 
+TEST(OnOneLine, PutsASpaceForEachControlCharacter) {
+  EXPECT_EQ(OnOneLine("a\r\nb\tc\x1b[2J\x7f"), "a  b c [2J ");
+  EXPECT_EQ(OnOneLine("\u00e9 ~"), "\u00e9 ~");
+  EXPECT_EQ(OnOneLine(""), "");
+}
+
 }  // namespace
 }  // namespace banyan
