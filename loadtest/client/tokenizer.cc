@@ -16,12 +16,6 @@ using boost::asio::awaitable;
 constexpr std::string_view kAnchor = "x";
 constexpr std::int32_t kSampleTokens = 512;
 
-std::vector<std::string> Words() {
-  std::vector<std::string> pieces;
-  for (const std::string& word : CandidateWords()) pieces.push_back(" " + word);
-  return pieces;
-}
-
 std::vector<std::string> Letters() {
   std::vector<std::string> pieces;
   for (const char c : std::string_view("abcdefghijklmnopqrstuvwxyz0123456789")) {
@@ -128,7 +122,7 @@ awaitable<bool> Tokenizer::IsExact(const Vocabulary& vocabulary) {
 }
 
 awaitable<Vocabulary> Tokenizer::Choose() {
-  const std::vector<std::vector<std::string>> sets = {Words(), Letters()};
+  const std::vector<std::vector<std::string>> sets = {CandidatePieces(), Letters()};
   for (const std::vector<std::string>& set : sets) {
     std::optional<std::vector<std::string>> pieces = co_await OneTokenEach(set);
     if (!pieces) continue;

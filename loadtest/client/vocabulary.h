@@ -17,6 +17,7 @@ namespace banyan::loadtest {
 
 // Words to choose from: short, lower case, common in every vocabulary.
 const std::vector<std::string>& CandidateWords();
+std::vector<std::string> CandidatePieces();  // each behind a space
 
 class Vocabulary {
  public:

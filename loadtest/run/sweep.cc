@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "loadtest/workload/random.h"
 
 namespace banyan::loadtest {
 namespace {
@@ -104,7 +105,7 @@ std::string SweepTable(Sweep::Over over, const std::vector<SweepStep>& steps, co
 
 void Salt(std::uint64_t salt, Workload& workload) {
   // An odd factor keeps different salts' masks different; xor keeps different keys different.
-  const std::uint64_t mask = salt * 0x9E3779B97F4A7C15;
+  const std::uint64_t mask = salt * kGolden;
   for (Conversation& conversation : workload.conversations) {
     for (Turn& turn : conversation.turns) {
       for (Message& message : turn.messages) {

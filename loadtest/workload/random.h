@@ -7,6 +7,9 @@
 
 namespace banyan::loadtest {
 
+// 2^64 over the golden ratio, odd: multiples of it are far from each other.
+inline constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;
+
 // A finalizer of good avalanche (Stafford's variant 13, as in SplitMix64).
 constexpr std::uint64_t Mix(std::uint64_t value) {
   value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
@@ -16,7 +19,7 @@ constexpr std::uint64_t Mix(std::uint64_t value) {
 
 // A key for `second` under `first`: chains of it name paths.
 constexpr std::uint64_t HashKey(std::uint64_t first, std::uint64_t second) {
-  return Mix(Mix(first + 0x9e3779b97f4a7c15) ^ second);
+  return Mix(Mix(first + kGolden) ^ second);
 }
 
 // SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): a counter behind Mix.
@@ -24,7 +27,7 @@ class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(Mix(seed)) {}
 
-  std::uint64_t Next() { return Mix(state_ += 0x9e3779b97f4a7c15); }
+  std::uint64_t Next() { return Mix(state_ += kGolden); }
   // In (0, 1), neither of them: 52 bits and a half.
   double Uniform() { return (static_cast<double>(Next() >> 12) + 0.5) * 0x1p-52; }
   double Exponential();                 // mean 1
