@@ -4,7 +4,7 @@
 //                    |    first in order          | the shortest  |
 //                                                   a quarter, so that it need not wait for a giant
 //
-// Beside decodes prompts get less (mixed_prefill_tokens each), so that answers flow evenly.
+// Beside decodes prompts get less (mixed_prefill_tokens), so that answers flow evenly.
 #include <algorithm>
 #include <limits>
 
@@ -73,14 +73,15 @@ void Scheduler::Impl::RunDecodes(Tick now) {
   LimitPrompts();
 }
 
-// The fewer decode, and the more wait for that, the more tokens of prompts a step beside decodes
-// has.
+// What prompts take of a step delays each that decodes and advances those that could: where several
+// could for each that does, it is several times as much.
 void Scheduler::Impl::LimitPrompts() {
   const auto decodes = static_cast<std::int64_t>(batch_.batch().sequences.size());
   if (decodes == 0) return;
   const std::int64_t others = static_cast<std::int64_t>(jobs_.size()) - decodes;
   const std::int64_t could_run = std::min(others, options_.max_running - decodes);
-  batch_.Limit(options_.mixed_prefill_tokens * std::max(could_run, std::int64_t{1}));
+  const std::int64_t for_each = (could_run + decodes - 1) / decodes;
+  batch_.Limit(options_.mixed_prefill_tokens * std::max(for_each, std::int64_t{1}));
 }
 
 // False when the job itself had to go.

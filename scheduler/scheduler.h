@@ -50,8 +50,9 @@ inline constexpr Tick kMaxAgeing = std::chrono::hours(24 * 365);
 
 struct Options {
   std::int32_t max_batch_tokens = 256;  // > max_running
-  // Tokens of prompts in a step that also decodes, at most, for each request that could run and
-  // does not decode yet; >= 1. Whoever reads an answer waits for the whole step between two tokens.
+  // Tokens of prompts in a step that also decodes, at most; >= 1. Whoever reads an answer waits for
+  // the whole step between two tokens. Where n requests could run and do not decode yet for each
+  // that does, n times as many.
   std::int32_t mixed_prefill_tokens = std::numeric_limits<std::int32_t>::max();
   std::int32_t max_running = 64;    // >= 1
   std::int64_t context_length = 0;  // tokens, of the model

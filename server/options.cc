@@ -184,11 +184,12 @@ void Declare(CLI::App& app, Typed& typed) {
          "computed in chunks",
          "N", typed.max_batch_tokens)
       ->check(Integers(2, kMaxBatchTokens));
-  option("mixed-prefill-tokens", typed.mixed_prefill_tokens,
-         "most tokens of prompts in a step that also decodes, for each request that waits for its "
-         "first "
-         "token, 1..65536: fewer make answers flow more evenly, more make long prompts wait less",
-         "N", typed.mixed_prefill_tokens)
+  option(
+      "mixed-prefill-tokens", typed.mixed_prefill_tokens,
+      "most tokens of prompts in a step that also decodes, n times as many where n requests wait "
+      "for each that decodes, 1..65536: fewer make answers flow more evenly, more make long "
+      "prompts wait less",
+      "N", typed.mixed_prefill_tokens)
       ->check(Integers(1, kMaxBatchTokens));
   option("max-running", typed.max_running, "most requests running at once, 1..4096", "N",
          typed.max_running)

@@ -23,7 +23,7 @@ GROUPS = (
     ("attention", r"Attend|Attention|Softmax|::Merge|::Finish|Widen"),
     ("norms, gate, rope, page writes",
      r"RmsNorm|InverseRoot|::Emit|GateSilu|GateGelu|Quantize|Rotate|StoreF16|PageStore|Rope|Embed"),
-    ("products", r"MatMul|RegisterTile|OneTile|::Product"),
+    ("products", r"MatMul|RegisterTile|Registers::Tile|OneTile|::Product|Greatest"),
     ("waiting for other threads", r"AwaitChange|ThreadPool"),
     ("sampling, and the model around its kernels", r"banyan::model"),
     ("system", r"^\[k\]|^\[\.\] _"),

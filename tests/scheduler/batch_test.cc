@@ -81,19 +81,27 @@ TEST(Batch, BesideDecodesPromptsGetNoMoreThanTheirBound) {
 }
 
 // Many that wait beside few that decode are not kept waiting for evenness' sake.
-TEST(Batch, EachThatWaitsAddsToWhatPromptsGetBesideDecodes) {
-  for (const int waiting : {1, 2, 3, 4}) {
+TEST(Batch, PromptsGetMoreBesideDecodesWhereMoreWaitForEachOfThose) {
+  struct Case {
+    int decoding;
+    int waiting;
+    std::int64_t times;  // the bound
+  };
+  const std::vector<Case> cases = {
+      {1, 1, 1}, {1, 2, 2}, {1, 3, 3}, {1, 5, 5}, {1, 6, 5},  // of six places one is taken
+      {2, 1, 1}, {2, 2, 1}, {2, 3, 2}, {2, 4, 2}, {2, 5, 2}, {3, 3, 1}, {3, 4, 1}, {5, 4, 1}};
+  for (const Case& c : cases) {
     Engine engine(
-        {.pages = 200, .max_batch_tokens = 64, .mixed_prefill_tokens = 4, .max_running = 4});
-    const RequestId decoding = engine.Submit(Prompt(1, 60), 3);
+        {.pages = 400, .max_batch_tokens = 64, .mixed_prefill_tokens = 4, .max_running = 6});
+    for (int i = 0; i < c.decoding; ++i) engine.Submit(Prompt(i, 10), 3);
     engine.Step();
-    for (int i = 0; i < waiting; ++i) engine.Submit(Prompt(2 + i, 100), 1);
+    for (int i = 0; i < c.waiting; ++i) engine.Submit(Prompt(10 + i, 100), 1);
     engine.Step();
     std::int64_t prompts = 0;
     for (const Chunk& chunk : engine.chunks()) {
-      if (chunk.request != decoding) prompts += chunk.tokens;
+      if (!chunk.samples) prompts += chunk.tokens;
     }
-    EXPECT_EQ(prompts, 4 * std::min(waiting, 3)) << "one of four places is taken by who decodes";
+    EXPECT_EQ(prompts, 4 * c.times) << c.waiting << " wait beside " << c.decoding;
     engine.Run();
   }
 }

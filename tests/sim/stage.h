@@ -53,7 +53,10 @@ struct Stage {
     std::int64_t others = -decodes;
     for (const Client& client : clients) others += client.running || client.waits() ? 1 : 0;
     const std::int64_t could_run = std::min(others, bounds.max_running - decodes);
-    return std::min(left, bounds.mixed_prefill_tokens * std::max<std::int64_t>(could_run, 1));
+    std::int64_t bound = bounds.mixed_prefill_tokens;
+    for (std::int64_t n = decodes; n < could_run; n += decodes)
+      bound += bounds.mixed_prefill_tokens;
+    return std::min(left, bound);
   }
   std::int32_t page_size() const { return scenario.cache.page_size; }
   bool caching() const {
