@@ -2,6 +2,7 @@
 
 #include <cerrno>
 
+#include <openssl/bio.h>
 #include <openssl/ssl.h>
 #include <openssl/x509_vfy.h>
 #include <sys/socket.h>
@@ -69,6 +70,11 @@ void ClientConnection::Close(ClientError why) {
 }
 
 bool ClientConnection::Quiet() {
+  if (tls_) {
+    SSL* const ssl = tls_->native_handle();
+    // What was read from the socket together with the answer, and not asked of TLS.
+    if (SSL_has_pending(ssl) == 1 || BIO_ctrl_pending(SSL_get_rbio(ssl)) > 0) return false;
+  }
   char byte = 0;
   return ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
          (errno == EAGAIN || errno == EWOULDBLOCK);

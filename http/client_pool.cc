@@ -151,12 +151,17 @@ asio::awaitable<void> ClientPool::Send(Job& job) {
   std::string_view rest = bytes;
   while (!Closed(job) && !rest.empty()) {
     const auto [error, written] = co_await job.connection->Write(rest);
-    // A server may answer before it has read everything, and then close: the answer counts. Where
-    // there is none, reading says what happened.
-    if (error) co_return;
+    if (error) {
+      // A server may answer before it has read everything, and then close: the answer counts, so
+      // reading says what happened. But a socket tells of a reset once, and this write was told;
+      // reading would end as if the server had ended. With broken_pipe it had, before the reset.
+      if (error != asio::error::broken_pipe) job.broken = error;
+      co_return;
+    }
     rest.remove_prefix(written);
     if (!rest.empty()) deadlines_->Move(job.place, clock_.Now() + options_.read_timeout);
   }
+  job.sent = rest.empty();
 }
 
 asio::awaitable<void> ClientPool::Receive(Job& job) {
@@ -176,7 +181,7 @@ asio::awaitable<void> ClientPool::Receive(Job& job) {
     held -= used;
     if (job.parser.state() == AnswerParser::State::kDone) {
       // Bytes behind the answer belong to none.
-      job.reusable = options_.keep_alive && job.parser.persistent() && held == 0;
+      job.reusable = options_.keep_alive && job.sent && job.parser.persistent() && held == 0;
       co_return;
     }
     if (!job.parser.wanted()) co_return;
@@ -188,6 +193,9 @@ asio::awaitable<void> ClientPool::Receive(Job& job) {
 }
 
 void ClientPool::End(Job& job, ErrorCode error) {
+  // Neither is a word of the server's: TCP ends so when the write has taken its reset.
+  const bool cut = error == ssl::error::stream_truncated || (error == asio::error::eof && !tls_);
+  if (cut && job.broken) error = job.broken;
   if (error == asio::error::eof) {
     job.parser.End();
     if (job.parser.state() == AnswerParser::State::kDone) return;

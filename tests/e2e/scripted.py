@@ -130,7 +130,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def die(self):
         """No connection after this one."""
-        self.server.socket.close()
+        # A socket that a thread polls outlives its close() until the poll returns.
+        self.server.shutdown()
+        self.server.server_close()
         self.close_connection = True
         self.ok()
 

@@ -65,6 +65,57 @@ TEST_F(ClientTest, SaysThatTheConnectionBroke) {
   EXPECT_EQ(Ask().error, ClientError::kReset);
 }
 
+// A socket tells of a reset once: to the write here, so that what is read is a plain end.
+TEST_F(ClientTest, SaysThatTheConnectionBrokeBeforeTheRequest) {
+  Signal sending;
+  Serve({[&](Peer& peer) {
+    ASSERT_TRUE(sending.Wait());
+    peer.Reset();
+  }});
+  Recorder recorder;
+  SendIntoReset(recorder, sending);
+  const ClientResult result = Ask(recorder);
+  server_.Join();
+  EXPECT_EQ(result.error, ClientError::kReset);
+  EXPECT_THAT(result.what, HasSubstr("the connection broke: "));
+  EXPECT_EQ(recorder.sent, 1);
+  EXPECT_EQ(client_->connections(), 0);
+}
+
+TEST_F(ClientTest, TakesOfAConnectionThatBrokeUnderTheRequestOnlyWhatIsKnownToBeAll) {
+  // More than sockets hold: the client is writing when the connection ends.
+  const std::string body(32 << 20, 'b');
+  struct Case {
+    std::string answer;
+    bool ends;  // the server ends its side before the reset
+    ClientError error;
+  };
+  const std::string until_end = "HTTP/1.1 200 OK\r\n\r\nall";
+  for (const Case& c :
+       {Case{"", false, ClientError::kReset}, Case{"", true, ClientError::kTruncated},
+        Case{kShort, false, ClientError::kReset}, Case{kShort, true, ClientError::kTruncated},
+        Case{until_end, false, ClientError::kReset}, Case{until_end, true, ClientError::kNone},
+        Case{Answer("all"), false, ClientError::kNone},
+        Case{Answer("all"), true, ClientError::kNone}}) {
+    PeerServer server;
+    server.Play({[&](Peer& peer) {
+      peer.ReadSome();
+      peer.Send(c.answer);
+      if (c.ends) peer.ShutdownWrite();
+      EXPECT_TRUE(peer.Deliver());
+      peer.Reset();
+    }});
+    ClientOptions options = Options();
+    options.base.port = server.port();
+    Start(options);
+    Recorder recorder;
+    EXPECT_EQ(Ask(recorder, Post("/", body)).error, c.error) << c.answer << c.ends;
+    EXPECT_TRUE(c.answer.ends_with(recorder.body)) << "what came before the reset is handed on";
+    EXPECT_EQ(recorder.body.empty(), c.answer.empty());
+    EXPECT_EQ(client_->connections(), 0);
+  }
+}
+
 TEST_F(ClientTest, SaysThatTheConnectionBrokeWithinAnAnswer) {
   Signal seen;
   Serve({[&](Peer& peer) {

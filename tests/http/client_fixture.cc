@@ -74,6 +74,15 @@ ClientResult ClientTest::AskAndThen(Recorder& recorder, const std::function<void
   return result.value_or(ClientResult());
 }
 
+void ClientTest::SendIntoReset(Recorder& recorder, Signal& sending) const {
+  recorder.on_sent = [this, &recorder, &sending] {
+    if (recorder.sent > 1) return;
+    const int fd = ClientEnd(server_.port());
+    sending.Set();
+    EXPECT_TRUE(MeetsReset(fd));
+  };
+}
+
 ClientRequest ClientTest::Get(std::string_view target) {
   ClientRequest request;
   request.target = target;

@@ -43,6 +43,10 @@ class ClientTest : public testing::Test {
   // `end`.
   ClientResult AskAndThen(Recorder& recorder, const std::function<void()>& end);
 
+  // Has a request meet a reset, when it is sent first: it says `sending`, at which the script is to
+  // reset, and goes on when the reset has come.
+  void SendIntoReset(Recorder& recorder, Signal& sending) const;
+
   static ClientRequest Get(std::string_view target);
   static ClientRequest Post(std::string_view target, std::string_view body);
   // An answer with a Content-Length.

@@ -148,6 +148,44 @@ TEST_F(TlsClientTest, TakesTheEndOfTlsForTheEndOfAnAnswerButNotThatOfTheConnecti
   }
 }
 
+TEST_F(TlsClientTest, SaysThatTheConnectionBrokeBeforeTheRequest) {
+  Signal sending;
+  server_.Play({[&](Peer& peer) {
+    ASSERT_TRUE(peer.AcceptTls(certificate_.context()));
+    ASSERT_TRUE(sending.Wait());
+    peer.Reset();
+  }});
+  Start(TlsOptions("localhost", certificate_.file()));
+  Recorder recorder;
+  SendIntoReset(recorder, sending);
+  const ClientResult result = Ask(recorder);
+  server_.Join();
+  EXPECT_EQ(result.error, ClientError::kReset);
+  EXPECT_THAT(result.what, HasSubstr("the connection broke: "));
+}
+
+TEST_F(TlsClientTest, TakesOfAConnectionThatBrokeUnderTheRequestOnlyWhatTlsSaysIsAll) {
+  const std::string body(32 << 20, 'b');
+  for (const bool said : {true, false}) {
+    PeerServer server;
+    server.Play({[&](Peer& peer) {
+      ASSERT_TRUE(peer.AcceptTls(certificate_.context()));
+      peer.ReadSome();
+      peer.Send("HTTP/1.1 200 OK\r\n\r\nall");
+      if (said) peer.EndTls();
+      EXPECT_TRUE(peer.Deliver());
+      peer.Reset();
+    }});
+    ClientOptions options = TlsOptions("localhost", certificate_.file());
+    options.base.port = server.port();
+    Start(options);
+    Recorder recorder;
+    EXPECT_EQ(Ask(recorder, Post("/", body)).error,
+              said ? ClientError::kNone : ClientError::kReset);
+    EXPECT_EQ(recorder.body, "all");
+  }
+}
+
 TEST_F(TlsClientTest, ReplacesAnIdleConnectionThatTheServerClosed) {
   server_.Play({AnswerAll(), AnswerAll()});
   Start(TlsOptions("localhost", certificate_.file()));
@@ -155,6 +193,32 @@ TEST_F(TlsClientTest, ReplacesAnIdleConnectionThatTheServerClosed) {
   const ClientResult second = Ask();
   EXPECT_EQ(second.error, ClientError::kNone) << second.what;
   EXPECT_FALSE(second.reused);
+}
+
+// What came with the answer is in TLS's buffers, and no longer in the socket.
+TEST_F(TlsClientTest, DoesNotUseAConnectionAgainThatSpokeUnasked) {
+  Signal spoken;
+  server_.Play({[&](Peer& peer) {
+                  ASSERT_TRUE(peer.AcceptTls(certificate_.context()));
+                  peer.Send(Answer("ok"));
+                  peer.Send("HTTP/1.1 408 Request Timeout\r\n\r\n");
+                  EXPECT_TRUE(peer.Deliver());
+                  spoken.Set();
+                  peer.ReadRequest();
+                  EXPECT_TRUE(peer.Ended());
+                },
+                AnswerAll()});
+  Start(TlsOptions("localhost", certificate_.file()));
+  Recorder first;
+  first.on_sent = [&] { EXPECT_TRUE(spoken.Wait()); };
+  EXPECT_EQ(Ask(first).error, ClientError::kNone);
+  EXPECT_EQ(first.body, "ok");
+  Recorder second;
+  const ClientResult result = Ask(second);
+  server_.Join();
+  EXPECT_EQ(result.error, ClientError::kNone) << result.what;
+  EXPECT_FALSE(result.reused);
+  EXPECT_EQ(second.status, 200);
 }
 
 TEST_F(TlsClientTest, StopsAHandshake) {

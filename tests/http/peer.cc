@@ -154,6 +154,25 @@ void PeerServer::Join() {
   if (thread_.joinable()) thread_.join();
 }
 
+int ClientEnd(std::uint16_t port) {
+  constexpr int kMostFds = 1024;
+  for (int fd = 0; fd < kMostFds; ++fd) {
+    sockaddr_in peer = {};
+    socklen_t length = sizeof(peer);
+    if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) == 0 &&
+        peer.sin_family == AF_INET && peer.sin_port == htons(port)) {
+      return fd;
+    }
+  }
+  return -1;
+}
+
+bool MeetsReset(int fd) {
+  pollfd reset = {fd, 0, 0};
+  return ::poll(&reset, 1, static_cast<int>(1000 * kPatience.count())) == 1 &&
+         (reset.revents & POLLERR) != 0;
+}
+
 BoundPort::BoundPort(Listening listening) {
   fd_ = Bind(&port_);
   if (listening == Listening::kNo) return;

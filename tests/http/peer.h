@@ -71,6 +71,13 @@ class PeerServer {
   std::thread thread_;
 };
 
+// The client's end of the only connection to `port` of 127.0.0.1, which this process has both ends
+// of. Not owned.
+int ClientEnd(std::uint16_t port);
+// Until a reset has come to the socket: what reads or writes next is told. False if not within
+// kPatience.
+bool MeetsReset(int fd);
+
 // Something that one thread waits for and another says, once. A test whose script waits for one
 // joins the script before it ends.
 class Signal {

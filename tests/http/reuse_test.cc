@@ -190,6 +190,25 @@ TEST_F(ClientTest, SendsAgainWhenAUsedConnectionEndsWithoutAByte) {
   }
 }
 
+TEST_F(ClientTest, SendsAgainWhenAUsedConnectionBreaksUnderTheRequest) {
+  Signal sending;
+  Serve({[&](Peer& peer) {
+           AnswerOk(peer);
+           ASSERT_TRUE(sending.Wait());
+           peer.Reset();
+         },
+         AnswerOk});
+  Ask();
+  Recorder recorder;
+  SendIntoReset(recorder, sending);
+  const ClientResult second = Ask(recorder);
+  server_.Join();
+  EXPECT_EQ(second.error, ClientError::kNone) << second.what;
+  EXPECT_FALSE(second.reused);
+  EXPECT_EQ(recorder.sent, 2);
+  EXPECT_EQ(recorder.body, "ok");
+}
+
 TEST_F(ClientTest, SendsAgainOnlyOnce) {
   Serve({[](Peer& peer) {
            AnswerOk(peer);
