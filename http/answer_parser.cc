@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include <boost/asio/buffer.hpp>
 #include <boost/beast/http/error.hpp>
 
 #include "absl/strings/match.h"
@@ -34,9 +33,8 @@ std::size_t AnswerParser::Feed(std::string_view input, Tick at) {
   std::size_t used = 0;
   while (used < input.size() && (state_ == State::kHead || state_ == State::kBody)) {
     const State before = state_;
-    ErrorCode error;
-    const std::size_t taken =
-        machine_->put(boost::asio::const_buffer(input.data() + used, input.size() - used), error);
+    Machine::ErrorCode error;
+    const std::size_t taken = machine_->Put(input.substr(used), error);
     used += taken;
     if (error && error != HttpError::need_more) {
       if (error == HttpError::header_limit) {
@@ -88,7 +86,7 @@ void AnswerParser::Advance() {
 void AnswerParser::End() {
   if (state_ == State::kDone || state_ == State::kFailed) return;
   if (!begun_) return Fail(ClientError::kTruncated, "closed without an answer");
-  ErrorCode error = HttpError::partial_message;
+  Machine::ErrorCode error = HttpError::partial_message;
   if (machine_->got_some()) machine_->put_eof(error);
   if (error) return Fail(ClientError::kTruncated, "closed before the answer was complete");
   state_ = State::kDone;
@@ -100,7 +98,15 @@ void AnswerParser::Fail(ClientError error, std::string what) {
   what_ = std::move(what);
 }
 
-void AnswerParser::Machine::on_response_impl(int code, View, int, ErrorCode&) { status = code; }
+bool AnswerParser::persistent() const {
+  // Chunks in HTTP/1.0 may have been handed on by somebody who does not know them (RFC 9112, 6.1).
+  return machine_->keep_alive() && (machine_->version > 10 || machine_->coding.empty());
+}
+
+void AnswerParser::Machine::on_response_impl(int code, View, int of_http, ErrorCode&) {
+  status = code;
+  version = of_http;
+}
 
 void AnswerParser::Machine::on_field_impl(Field field, View, View value, ErrorCode&) {
   if (is_header_done()) return;  // a trailer

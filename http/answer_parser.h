@@ -15,10 +15,9 @@
 #include <string>
 #include <string_view>
 
-#include <boost/beast/http/basic_parser.hpp>
-
 #include "base/clock.h"
 #include "http/client.h"
+#include "http/message_parser.h"
 
 namespace banyan::http {
 
@@ -52,32 +51,27 @@ class AnswerParser {
   // of the answer in it leaves the connection of use.
   bool wanted() const { return machine_->wanted; }
   // Of kDone: the server takes another request on this connection.
-  bool persistent() const { return machine_->keep_alive(); }
+  bool persistent() const;
 
  private:
-  using ErrorCode = boost::beast::error_code;
-  using View = boost::beast::string_view;
-
-  struct Machine final : boost::beast::http::basic_parser<false> {
+  struct Machine final : MessageParser<false> {
     explicit Machine(AnswerSink& to) : sink(to) {}
 
     bool interim() const { return status / 100 == 1; }
     std::size_t Body(View piece);
 
     void on_request_impl(boost::beast::http::verb, View, View, int, ErrorCode&) override {}
-    void on_response_impl(int code, View reason, int version, ErrorCode& error) override;
+    void on_response_impl(int code, View reason, int of_http, ErrorCode& error) override;
     void on_field_impl(boost::beast::http::field field, View name, View value,
                        ErrorCode& error) override;
     void on_header_impl(ErrorCode& error) override;
-    void on_body_init_impl(const boost::optional<std::uint64_t>&, ErrorCode&) override {}
     std::size_t on_body_impl(View piece, ErrorCode& error) override;
-    void on_chunk_header_impl(std::uint64_t, View, ErrorCode&) override {}
     std::size_t on_chunk_body_impl(std::uint64_t remain, View piece, ErrorCode& error) override;
-    void on_finish_impl(ErrorCode&) override {}
 
     AnswerSink& sink;
     Tick at{0};
     int status = 0;
+    int version = 0;  // 11: HTTP/1.1
     bool wanted = true;
     std::string content_type;
     std::string coding;  // Transfer-Encoding

@@ -4,7 +4,6 @@
 #include <limits>
 #include <utility>
 
-#include <boost/asio/buffer.hpp>
 #include <boost/beast/http/error.hpp>
 
 #include "absl/strings/ascii.h"
@@ -45,8 +44,7 @@ std::size_t RequestParser::Feed(std::string_view input) {
   while (used < input.size() && (state_ == State::kHead || state_ == State::kBody)) {
     const State before = state_;
     ErrorCode error;
-    const std::size_t taken =
-        put(boost::asio::const_buffer(input.data() + used, input.size() - used), error);
+    const std::size_t taken = Put(input.substr(used), error);
     used += taken;
     (before == State::kHead ? head_bytes_ : wire_bytes_) += taken;
     if (error && error != HttpError::need_more) {

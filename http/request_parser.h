@@ -16,13 +16,12 @@
 #include <string>
 #include <string_view>
 
-#include <boost/beast/http/basic_parser.hpp>
-
 #include "http/message.h"
+#include "http/message_parser.h"
 
 namespace banyan::http {
 
-class RequestParser final : private boost::beast::http::basic_parser<true> {
+class RequestParser final : private MessageParser<true> {
  public:
   struct Limits {
     std::size_t head_bytes;  // request line, headers and the empty line
@@ -54,20 +53,14 @@ class RequestParser final : private boost::beast::http::basic_parser<true> {
   bool expects_continue() const;
 
  private:
-  using ErrorCode = boost::beast::error_code;
-  using View = boost::beast::string_view;
-
   void on_request_impl(boost::beast::http::verb verb, View method, View target, int version,
                        ErrorCode& error) override;
   void on_response_impl(int, View, int, ErrorCode&) override {}
   void on_field_impl(boost::beast::http::field field, View name, View value,
                      ErrorCode& error) override;
   void on_header_impl(ErrorCode&) override {}
-  void on_body_init_impl(const boost::optional<std::uint64_t>&, ErrorCode&) override {}
   std::size_t on_body_impl(View piece, ErrorCode& error) override;
-  void on_chunk_header_impl(std::uint64_t, View, ErrorCode&) override {}
   std::size_t on_chunk_body_impl(std::uint64_t remain, View piece, ErrorCode& error) override;
-  void on_finish_impl(ErrorCode&) override {}
 
   std::size_t SkipEmptyLines(std::string_view input) const;
   void Advance();

@@ -22,16 +22,24 @@ struct Parsed {
   std::string left;  // not taken
 };
 
-// Feeds `bytes` in pieces of `step`, what was left in front of the next, as a connection does.
-Parsed Parse(std::string_view bytes, std::size_t step,
+// How an answer is cut: what comes first, then pieces of `step`.
+struct Cut {
+  std::size_t first;
+  std::size_t step;
+};
+
+// Feeds pieces of `bytes`, what was left in front of the next, as a connection does.
+Parsed Parse(std::string_view bytes, Cut cut,
              AnswerParser::Content content = AnswerParser::Content::kWhole, bool ends = false) {
   Recorder recorder;
   AnswerParser parser(content, kMaxBody, recorder);
   Parsed parsed;
+  std::size_t piece = cut.first;
   while (!bytes.empty() && parser.state() != State::kDone && parser.state() != State::kFailed) {
-    parsed.left += bytes.substr(0, step);
-    bytes.remove_prefix(std::min(step, bytes.size()));
+    parsed.left += bytes.substr(0, piece);
+    bytes.remove_prefix(std::min(piece, bytes.size()));
     parsed.left.erase(0, parser.Feed(parsed.left, Tick(1)));
+    piece = cut.step;
   }
   parsed.left += bytes;
   if (ends) parser.End();
@@ -45,17 +53,28 @@ Parsed Parse(std::string_view bytes, std::size_t step,
   return parsed;
 }
 
-// The same however the bytes are cut.
+Parsed Parse(std::string_view bytes, std::size_t step,
+             AnswerParser::Content content = AnswerParser::Content::kWhole) {
+  return Parse(bytes, Cut{step, step}, content);
+}
+
+// The same however the bytes are cut: in two, or in pieces of one size.
 Parsed ParseAnyhow(std::string_view bytes, bool ends = false) {
-  const Parsed whole = Parse(bytes, bytes.size(), AnswerParser::Content::kWhole, ends);
-  for (std::size_t step = 1; step < std::min<std::size_t>(bytes.size(), 40); ++step) {
-    const Parsed cut = Parse(bytes, step, AnswerParser::Content::kWhole, ends);
-    EXPECT_EQ(cut.state, whole.state) << step;
-    EXPECT_EQ(cut.error, whole.error) << step;
-    EXPECT_EQ(cut.persistent, whole.persistent) << step;
-    EXPECT_EQ(cut.status, whole.status) << step;
-    EXPECT_EQ(cut.heads, whole.heads) << step;
-    EXPECT_EQ(cut.body, whole.body) << step;
+  const auto parse = [&](Cut cut) {
+    return Parse(bytes, cut, AnswerParser::Content::kWhole, ends);
+  };
+  const Parsed whole = parse({bytes.size(), bytes.size()});
+  for (std::size_t first = 1; first < bytes.size(); ++first) {
+    for (const std::size_t step : {first, bytes.size()}) {
+      const Parsed cut = parse({first, step});
+      EXPECT_EQ(cut.state, whole.state) << first << ' ' << step;
+      EXPECT_EQ(cut.error, whole.error) << first << ' ' << step;
+      EXPECT_EQ(cut.persistent, whole.persistent) << first << ' ' << step;
+      EXPECT_EQ(cut.status, whole.status) << first << ' ' << step;
+      EXPECT_EQ(cut.heads, whole.heads) << first << ' ' << step;
+      EXPECT_EQ(cut.body, whole.body) << first << ' ' << step;
+      EXPECT_TRUE(whole.state != State::kDone || cut.left == whole.left) << first << ' ' << step;
+    }
   }
   return whole;
 }
@@ -82,6 +101,29 @@ TEST(AnswerParser, TakesTheFramingOffChunks) {
   EXPECT_EQ(parsed.state, State::kDone);
   EXPECT_EQ(parsed.body, "abc0123456789");
   EXPECT_TRUE(parsed.persistent);
+}
+
+// Beast asserts, of the line of a last chunk that is the first, that it does not come in pieces.
+TEST(AnswerParser, TakesALastChunkThatIsTheFirst) {
+  for (const char* chunks :
+       {"0\r\n\r\n", "00\r\n\r\n", "00000000\r\n\r\n", "0;e\r\n\r\n", "0;e=\"v\"\r\n\r\n",
+        "0\r\nX: t\r\n\r\n", "0\r\nX:\r\nY:\r\n\r\n", "0;e\r\nX: t\r\n\r\n", "1\r\na\r\n0\r\n\r\n",
+        "01\r\na\r\n0\r\nX: t\r\n\r\n"}) {
+    const Parsed parsed = ParseAnyhow(
+        std::string("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n") + chunks + "NEXT");
+    EXPECT_EQ(parsed.state, State::kDone) << chunks;
+    EXPECT_EQ(parsed.body, std::string_view(chunks).find('a') == std::string_view::npos ? "" : "a");
+    EXPECT_EQ(parsed.left, "NEXT") << chunks;
+    EXPECT_TRUE(parsed.persistent) << chunks;
+  }
+}
+
+TEST(AnswerParser, HandsOnTheFirstByteOfAChunkAtOnce) {
+  Recorder recorder;
+  AnswerParser parser(AnswerParser::Content::kWhole, kMaxBody, recorder);
+  parser.Feed("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", Tick(1));
+  EXPECT_EQ(parser.Feed("1\r\na", Tick(2)), 4);
+  EXPECT_THAT(recorder.pieces, ElementsAre("a"));
 }
 
 TEST(AnswerParser, HandsOnEachChunkWithTheTimeOfItsRead) {
@@ -111,6 +153,8 @@ TEST(AnswerParser, IsTruncatedByAnEarlyEnd) {
            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell",
            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc",
            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n",
+           "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n",
+           "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r",
            "HTTP/1.1 100 Continue\r\n\r\n",
        }) {
     const Parsed parsed = ParseAnyhow(bytes, /*ends=*/true);
@@ -172,6 +216,10 @@ TEST(AnswerParser, KnowsWhichConnectionsPersist) {
   EXPECT_FALSE(persistent("HTTP/1.1 200 OK\r\nconnection: x, CLOSE\r\n"));
   EXPECT_FALSE(persistent("HTTP/1.0 200 OK\r\n"));
   EXPECT_TRUE(persistent("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\n"));
+  const Parsed chunks = ParseAnyhow(
+      "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
+  EXPECT_EQ(chunks.state, State::kDone);
+  EXPECT_FALSE(chunks.persistent);
 }
 
 TEST(AnswerParser, RefusesWhatIsNotHttp) {
@@ -189,6 +237,9 @@ TEST(AnswerParser, RefusesWhatIsNotHttp) {
            "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n",
            "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n\r\n",
+           "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0x\r\n\r\n",
+           "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\rX\r\n",
+           "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX\r\n\r\n",
            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n0\r\n\r\n",
        }) {
     const Parsed parsed = ParseAnyhow(bytes);

@@ -16,11 +16,12 @@ std::string WithBody(const std::string& headers, const std::string& body) {
   return std::string(kHead) + headers + "\r\n" + body;
 }
 
-// Feeds `bytes` in pieces of `step`, as a connection would: what is not taken is fed again. Returns
-// what is left.
-std::string FeedAll(RequestParser& parser, const std::string& bytes, std::size_t step) {
-  std::string buffer;
-  std::size_t next = 0;
+// Feeds the `first` bytes, then pieces of `step`, as a connection would: what is not taken is fed
+// again. Returns what is left.
+std::string FeedAll(RequestParser& parser, const std::string& bytes, std::size_t first,
+                    std::size_t step) {
+  std::string buffer = bytes.substr(0, first);
+  std::size_t next = buffer.size();
   for (;;) {
     const State before = parser.state();
     const std::size_t used = parser.Feed(buffer);
@@ -31,6 +32,10 @@ std::string FeedAll(RequestParser& parser, const std::string& bytes, std::size_t
     next = std::min(bytes.size(), next + step);
   }
   return buffer + bytes.substr(next);
+}
+
+std::string FeedAll(RequestParser& parser, const std::string& bytes, std::size_t step) {
+  return FeedAll(parser, bytes, step, step);
 }
 
 TEST(RequestParser, IsTheSameInPiecesOfAnySize) {
@@ -48,6 +53,24 @@ TEST(RequestParser, IsTheSameInPiecesOfAnySize) {
     EXPECT_EQ(parser.request().Header("x-name"), "Value");
     EXPECT_EQ(parser.request().Header("x-trailer"), "") << "trailers are no headers";
     EXPECT_TRUE(parser.persistent());
+  }
+}
+
+// Beast asserts, of the line of a last chunk that is the first, that it does not come in pieces.
+TEST(RequestParser, TakesALastChunkThatIsTheFirst) {
+  for (const char* chunks : {"0\r\n\r\n", "00\r\n\r\n", "00000000\r\n\r\n", "0;e\r\n\r\n",
+                             "0;e=\"v\"\r\n\r\n", "0\r\nX: t\r\n\r\n", "0;e\r\nX: t\r\n\r\n",
+                             "1\r\na\r\n0\r\n\r\n", "01\r\na\r\n0\r\nX: t\r\n\r\n"}) {
+    const std::string request = WithBody("Transfer-Encoding: chunked\r\n", chunks) + "NEXT";
+    for (std::size_t first = 1; first <= request.size(); ++first) {
+      for (const std::size_t step : {first, request.size()}) {
+        RequestParser parser(kLimits);
+        EXPECT_EQ(FeedAll(parser, request, first, step), "NEXT") << chunks << first << ' ' << step;
+        EXPECT_EQ(parser.state(), State::kDone) << chunks << first << ' ' << step;
+        const bool empty = std::string_view(chunks).find('a') == std::string_view::npos;
+        EXPECT_EQ(parser.request().body, empty ? "" : "a");
+      }
+    }
   }
 }
 
@@ -186,8 +209,9 @@ TEST(RequestParser, RefusesChunksInHttp10) {
 }
 
 TEST(RequestParser, RefusesBadChunks) {
-  for (const char* body : {"x\r\n", "-1\r\n", "3\r\nabcd\r\n0\r\n\r\n", "3 \nabc\r\n0\r\n\r\n",
-                           "3\r\nabc0\r\n\r\n", "1\r\na\r\n0\r\nContent-Length: 1\r\n\r\n"}) {
+  for (const char* body :
+       {"x\r\n", "-1\r\n", "3\r\nabcd\r\n0\r\n\r\n", "3 \nabc\r\n0\r\n\r\n", "3\r\nabc0\r\n\r\n",
+        "0x\r\n\r\n", "0\r\rX\r\n", "0\r\nX\r\n\r\n", "1\r\na\r\n0\r\nContent-Length: 1\r\n\r\n"}) {
     EXPECT_EQ(StatusOfChunks(body), 400) << body;
   }
 }
