@@ -30,6 +30,8 @@ struct Url {
   std::string path;  // without a slash at its end; "" or "/base"
 };
 absl::StatusOr<Url> ParseUrl(std::string_view url);
+// "host:8080": for people, and for the Host header; without a port that goes without saying.
+std::string PlaceOf(const Url& url);
 
 using Headers = std::vector<std::pair<std::string, std::string>>;
 

@@ -54,13 +54,6 @@ absl::Status CheckHeaders(const Headers& headers) {
   return absl::OkStatus();
 }
 
-std::string PlaceOf(const Url& url) {
-  std::string place = url.host;
-  if (place.find(':') != std::string::npos) place = absl::StrCat("[", place, "]");
-  if (url.port != (url.tls ? 443 : 80)) absl::StrAppend(&place, ":", url.port);
-  return place;
-}
-
 RequestWriter::RequestWriter(const ClientOptions& options)
     : base_path_(options.base.path), gives_type_(Has(options.headers, "Content-Type")) {
   if (!Has(options.headers, "Host")) {

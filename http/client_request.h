@@ -12,9 +12,6 @@ namespace banyan::http {
 // codings and the connection.
 absl::Status CheckHeaders(const Headers& headers);
 
-// "example.org:8080": for people, and for the Host header; without a port that goes without saying.
-std::string PlaceOf(const Url& url);
-
 // What all requests of a client share.
 class RequestWriter {
  public:

@@ -1,4 +1,4 @@
-// ParseUrl of client.h.
+// ParseUrl and PlaceOf of client.h.
 #include <algorithm>
 #include <string>
 
@@ -90,6 +90,13 @@ absl::StatusOr<Url> ParseUrl(std::string_view url) {
   while (path.ends_with('/')) path.remove_suffix(1);
   parsed.path = path;
   return parsed;
+}
+
+std::string PlaceOf(const Url& url) {
+  std::string place = url.host;
+  if (place.find(':') != std::string::npos) place = absl::StrCat("[", place, "]");
+  if (url.port != (url.tls ? 443 : 80)) absl::StrAppend(&place, ":", url.port);
+  return place;
 }
 
 }  // namespace banyan::http

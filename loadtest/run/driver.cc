@@ -3,14 +3,13 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <exception>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "base/check.h"
+#include "loadtest/run/await.h"
 #include "loadtest/run/facts.h"
 
 namespace banyan::loadtest {
@@ -19,7 +18,6 @@ namespace {
 namespace asio = boost::asio;
 using asio::awaitable;
 
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 constexpr Tick kWatchEvery = std::chrono::milliseconds(50);
 constexpr Tick kShowEvery = std::chrono::seconds(1);
 

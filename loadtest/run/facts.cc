@@ -1,6 +1,5 @@
 #include "loadtest/run/facts.h"
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
@@ -13,9 +12,7 @@ namespace {
 std::string Words(Tick time) { return absl::FormatDuration(absl::FromChrono(time)); }
 
 std::string UrlText(const http::Url& url) {
-  const bool ipv6 = absl::StrContains(url.host, ":");
-  return absl::StrCat(url.tls ? "https://" : "http://", ipv6 ? "[" : "", url.host, ipv6 ? "]" : "",
-                      ":", url.port, url.path);
+  return absl::StrCat(url.tls ? "https://" : "http://", http::PlaceOf(url), url.path);
 }
 
 std::string LoopText(const RunOptions& options) {

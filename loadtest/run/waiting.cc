@@ -1,19 +1,12 @@
 #include "loadtest/run/waiting.h"
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
 #include "base/check.h"
+#include "loadtest/run/await.h"
 
 namespace banyan::loadtest {
-namespace {
-
 namespace asio = boost::asio;
-
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
-
-}  // namespace
 
 Waiting::Waiting(asio::any_io_executor executor, std::int32_t places)
     : executor_(std::move(executor)),
