@@ -55,7 +55,7 @@ class ClientPool {
     AnswerParser parser;
     const Deadlines::Place place;
     bool sent = false;  // all of the request
-    ErrorCode broken;  // by which a write failed, where it was not the server that ended in order
+    ErrorCode broken;   // by which a write failed, where it was not the server that ended in order
     ClientResult result;
     bool reusable = false;
   };
