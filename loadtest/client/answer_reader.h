@@ -82,11 +82,16 @@ class AnswerReader {
   std::int64_t output_tokens_ = -1;
 };
 
-// The gaps between tokens of an answer of `output_tokens` tokens (<= 0: one per event), to `gap`
-// (nanoseconds, how many times). Events that bring several tokens count as so many: tokens beyond
-// one per event are given to events in proportion to their text; a gap before an event of n tokens
-// is n gaps of an n-th of it. The first event has no gap; its further tokens came with it and count
-// none.
+// How many of an answer's `output_tokens` each event brought: one when there are not more than
+// events (<= 0: not told); else further ones by the highest averages (D'Hondt): one after the
+// other, to the event that has the most text for each token it would then have. That is exact for
+// tokens of equal length. `share` is called for each event in order.
+void ShareTokens(const std::vector<ContentEvent>& events, std::int64_t output_tokens,
+                 const std::function<void(std::size_t event, std::int64_t tokens)>& share);
+
+// The gaps between tokens of an answer, to `gap` (nanoseconds, how many times). A gap before an
+// event of n tokens is n gaps of an n-th of it. The first event has no gap; its further tokens came
+// with it and count none.
 void TokenGaps(const std::vector<ContentEvent>& events, std::int64_t output_tokens,
                const std::function<void(std::int64_t gap, std::int64_t times)>& gap);
 
