@@ -52,6 +52,8 @@ struct Record {
   std::int64_t output_tokens = -1;
   std::string finish_reason;
 
+  bool was_sent() const { return sent > Tick(0); }
+
   // The definitions of docs/loadtest.md, of requests that are ok.
   Tick ttft() const { return *first_content - sent; }
   Tick ttft_scheduled() const { return *first_content - scheduled; }

@@ -16,7 +16,7 @@ struct Second {
   std::int64_t sent = 0;
   std::int64_t finished = 0;  // ok
   std::int64_t failed = 0;
-  std::int64_t tokens = 0;     // content events that arrived
+  std::int64_t tokens = 0;     // that arrived; of an answer without usage, events with content
   std::int32_t in_flight = 0;  // at its end
 };
 

@@ -30,11 +30,6 @@ std::size_t HitBucket(double rate) {
   return static_cast<std::size_t>(std::ceil(std::min(rate, 1.0) * (kHitBuckets - 1)));
 }
 
-bool WasSent(const Record& record) {
-  return record.outcome != Outcome::kUnresolved && record.outcome != Outcome::kRefused &&
-         record.outcome != Outcome::kTls && record.sent >= record.scheduled;
-}
-
 }  // namespace
 
 std::optional<double> Group::hit_rate() const {
@@ -59,7 +54,7 @@ Summary Summarize(const Result& result, const Slo& slo) {
   for (const Record& record : result.records) {
     if (!result.Measured(record)) continue;
     ++summary.outcomes[static_cast<std::size_t>(record.outcome)];
-    if (WasSent(record)) Count(record.sent - record.scheduled, summary.queueing);
+    if (record.was_sent()) Count(record.sent - record.scheduled, summary.queueing);
     if (record.outcome != Outcome::kOk || !record.first_content) continue;
     if (slo.Keeps(record)) ++kept;
     Add(record, summary.all);

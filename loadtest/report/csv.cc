@@ -38,13 +38,12 @@ std::string Csv(const Result& result) {
   for (const Record& record : result.records) {
     const bool ok = record.outcome == Outcome::kOk && record.first_content;
     const std::optional<Tick> none;
-    absl::StrAppend(&text, record.conversation, ",", record.turn, ",",
-                    result.Measured(record) ? 0 : 1, ",", std::string(Name(record.outcome)), ",",
-                    record.status == 0 ? "" : absl::StrCat(record.status), ",",
-                    Ms(record.scheduled), ",",
-                    Ms(record.sent > Tick(0) ? std::optional(record.sent) : none), ",",
-                    Ms(record.first_content), ",",
-                    Ms(record.first_content ? std::optional(record.last_content) : none), ",");
+    absl::StrAppend(
+        &text, record.conversation, ",", record.turn, ",", result.Measured(record) ? 0 : 1, ",",
+        std::string(Name(record.outcome)), ",",
+        record.status == 0 ? "" : absl::StrCat(record.status), ",", Ms(record.scheduled), ",",
+        Ms(record.was_sent() ? std::optional(record.sent) : none), ",", Ms(record.first_content),
+        ",", Ms(record.first_content ? std::optional(record.last_content) : none), ",");
     absl::StrAppend(&text, Ms(record.end), ",", Ms(record.client_delay), ",",
                     Ms(ok ? std::optional(record.ttft()) : none), ",",
                     Ms(ok ? std::optional(record.ttft_scheduled()) : none), ",",

@@ -53,6 +53,13 @@ void Recorder::Ended(Record record, const std::vector<ContentEvent>& events) {
       window_.cached_tokens += record.cached_tokens;
     }
   }
+  // Each event was counted as one token when it came.
+  if (record.output_tokens > static_cast<std::int64_t>(events.size())) {
+    ShareTokens(events, record.output_tokens, [&](std::size_t event, std::int64_t tokens) {
+      SecondAt(events[event].at).tokens += tokens - 1;
+      window_.tokens += tokens - 1;
+    });
+  }
   if (ok && result_.Measured(record)) {
     TokenGaps(events, record.output_tokens, [this](std::int64_t gap, std::int64_t times) {
       result_.inter_token.Record(gap, times);

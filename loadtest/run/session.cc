@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace banyan::loadtest {
 namespace {
@@ -44,18 +45,21 @@ class TurnSink final : public http::AnswerSink {
   }
   // An answer is read to its end after [DONE] too, so that its connection can be used again.
   bool OnBody(std::string_view bytes, Tick at) override {
-    const std::size_t before = reader_.events().size();
     reader_.Body(bytes, at - bed_.start);
-    for (std::size_t i = before; i < reader_.events().size(); ++i) {
-      bed_.recorder.Content(at - bed_.start);
-    }
+    Count();
     return !reader_.failed();
+  }
+  // Events that are new since it was called.
+  void Count() {
+    const std::vector<ContentEvent>& events = reader_.events();
+    for (; counted_ < events.size(); ++counted_) bed_.recorder.Content(events[counted_].at);
   }
 
  private:
   const Bed& bed_;
   AnswerReader& reader_;
   Record& record_;
+  std::size_t counted_ = 0;
 };
 
 }  // namespace
@@ -80,6 +84,7 @@ awaitable<void> Session::Run(Due due) {
     if (i > 0) {
       Say(turn);
       due = NextDue(turn, LoopOf(bed_.options), answered_);
+      due.ready = std::max(due.ready, free_);
       if (!co_await WaitFor(due)) co_return;
     }
     const bool open = bed_.Open(bed_.Now());
@@ -106,7 +111,6 @@ awaitable<bool> Session::Send(const Turn& turn, const Due& due) {
   record.conversation = index_;
   record.turn = turn.number;
   record.scheduled = due.scheduled;
-  record.sent = now;
   record.client_delay = std::max(now - due.ready, Tick(0));
   record.wanted_prompt_tokens = std::max<std::int64_t>(wanted_tokens_, 0);
 
@@ -120,7 +124,9 @@ awaitable<bool> Session::Send(const Turn& turn, const Due& due) {
   const http::ClientResult result = co_await bed_.client.Exchange(request, sink);
 
   const bool over = reader.done() || reader.failed();
-  reader.Finish(bed_.Now(), record);
+  free_ = bed_.Now();
+  reader.Finish(free_, record);
+  sink.Count();  // an answer that is not streamed is read only now
   const bool refused = record.outcome == Outcome::kStatus;
   if (result.error != http::ClientError::kNone && !over && !refused) {
     record.outcome = OutcomeOf(result.error);

@@ -58,6 +58,7 @@ class Session {
   Dialogue dialogue_;
   std::int64_t wanted_tokens_ = 0;  // of the history, by the source and by usage; -1: not known
   Tick answered_{0};                // the end of the last answer
+  Tick free_{0};                    // its connection: a server may not end it with the answer
 };
 
 }  // namespace banyan::loadtest

@@ -77,6 +77,22 @@ TEST(Recorder, GapsOfAnswersThatFailedAreLeftOut) {
   EXPECT_EQ(recorder.Finish(Tick(10)).inter_token.count(), 0);
 }
 
+TEST(Recorder, TokensThatCameTogetherAreOfTheirSecond) {
+  Recorder recorder(Tick(0), 1);
+  recorder.Sent(Tick(0));
+  recorder.Content(milliseconds(500));
+  recorder.Content(milliseconds(1500));
+  Record record = Ok(Tick(0), milliseconds(500), milliseconds(2500));
+  record.output_tokens = 7;
+  recorder.Ended(record, {{milliseconds(500), 10}, {milliseconds(1500), 60}});
+  EXPECT_EQ(recorder.Report(milliseconds(3500)).tokens_per_second, 2);
+  const Result result = recorder.Finish(milliseconds(3500));
+  ASSERT_EQ(result.timeline.size(), 4u);
+  EXPECT_EQ(result.timeline[0].tokens, 1);
+  EXPECT_EQ(result.timeline[1].tokens, 6);
+  EXPECT_EQ(result.timeline[2].tokens, 0);
+}
+
 TEST(Recorder, AReportIsOfTheTimeSinceTheLast) {
   Recorder recorder(Tick(0), 5);
   recorder.Sent(Tick(0));

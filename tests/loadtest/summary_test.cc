@@ -113,11 +113,13 @@ TEST(Summary, FailuresAreCountedByKindAndInNoDistribution) {
 }
 
 TEST(Summary, RequestsThatCouldNotBeSentAreNotTakenForThoseOfTheWarmUp) {
-  Result result = Of({Failed(seconds(5), Outcome::kRefused)});
+  // No connection, at once or after a time.
+  Result result =
+      Of({Failed(seconds(5), Outcome::kRefused), Failed(seconds(5), Outcome::kTimeout)});
   result.warm_up = seconds(2);
   const Summary summary = Summarize(result, Slo());
-  EXPECT_EQ(summary.failed(), 1);
-  EXPECT_EQ(summary.queueing.count(), 0);
+  EXPECT_EQ(summary.failed(), 2);
+  EXPECT_EQ(summary.queueing.count(), 0) << "they waited for nothing that came";
 }
 
 TEST(Summary, GoodputIsOfAllRequestsFailedOnesToo) {
