@@ -65,6 +65,10 @@ absl::StatusOr<Result> RunOnce(const RunCommand& command, Workload& workload,
                                const RunOptions& options, const ArrivalOptions& arrivals,
                                const std::string& load) {
   if (options.concurrency == 0) {
+    if (arrivals.arrivals == Arrivals::kTrace && arrivals.ramp > Tick(0)) {
+      return absl::InvalidArgumentError(
+          "--ramp goes with --rate or --concurrency, not with the source's own times");
+    }
     const absl::Status status = SetArrivals(arrivals, workload);
     if (!status.ok()) return status;
   }
@@ -154,15 +158,20 @@ int RunSweep(const RunCommand& command, const Workload& workload) {
   std::string knee;
   for (const double load : command.sweep->loads) {
     absl::StatusOr<Result> result = RunStep(command, workload, load, steps.size());
-    if (!result.ok()) return FailedToRun(result.status());
+    if (!result.ok()) {
+      code = std::max(code, FailedToRun(result.status()));
+      break;  // what the steps before measured is shown
+    }
     code = std::max(code, ExitOf(*result));
     reports.push_back({*std::move(result), command.slo});
     written &= WriteData(StepPath(command.json, over, load), StepPath(command.csv, over, load),
                          reports.back());
     steps.push_back({load, Summarize(reports.back().result, command.slo)});
+    if (interrupted) break;
     knee = KneeReason(steps, command.slo);
-    if (interrupted || !knee.empty()) break;
+    if (!knee.empty()) break;
   }
+  if (steps.empty()) return code;
   std::string table = SweepTable(command.sweep->over, steps, command.slo);
   if (!knee.empty()) absl::StrAppend(&table, "The knee: ", knee, ".\n");
   const bool printed = Print(table);

@@ -1,7 +1,8 @@
 #include "loadtest/commands/run_options.h"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -91,6 +92,13 @@ absl::Status ReadArrivals(const TypedRun& typed, RunCommand& command) {
     return absl::InvalidArgumentError(
         "--concurrency is a closed loop; --rate, --arrivals and --sweep say another load");
   }
+  if (command.sweep && (typed.rate || (!sweeps_rate && !typed.arrivals.empty()))) {
+    return absl::InvalidArgumentError(
+        "--sweep says the load: --rate does not go with it, --arrivals only with rates");
+  }
+  if (typed.burstiness != 1 && kind != "gamma") {
+    return absl::InvalidArgumentError("--burstiness goes with --arrivals gamma");
+  }
   arrivals.rate = typed.rate.value_or(1);
   arrivals.burstiness = typed.burstiness;
   arrivals.ramp = typed.run.ramp;
@@ -121,8 +129,14 @@ absl::StatusOr<RunCommand> ReadRun(const TypedRun& typed) {
   absl::StatusOr<TargetOptions> target = ReadTarget(typed.target);
   if (!target.ok()) return target.status();
   command.run.target = *std::move(target);
+  if (typed.timeout < kLeastTimeout) {
+    return absl::InvalidArgumentError("--timeout is 1ms at least");
+  }
   command.run.target.http.read_timeout =
-      std::chrono::ceil<std::chrono::milliseconds>(std::max(typed.timeout, kLeastTimeout));
+      std::chrono::ceil<std::chrono::milliseconds>(typed.timeout);
+  if (!std::isfinite(typed.run.temperature)) {
+    return absl::InvalidArgumentError("--temperature is a number");
+  }
   if (!typed.slo.empty()) {
     const absl::StatusOr<Slo> slo = ParseSlo(typed.slo);
     if (!slo.ok()) return slo.status();

@@ -95,6 +95,8 @@ std::vector<std::string> Warnings(const Result& result, const Summary& summary) 
   if (summary.requests() == 0) {
     warnings.push_back(
         "No request was scheduled after the warm-up: there is nothing to summarize.");
+  } else if (summary.all.requests == 0) {
+    warnings.push_back("No request was answered: there are no times to show.");
   } else if (summary.all.requests < 100) {
     warnings.push_back(
         absl::StrFormat("Of %d answers, p99 is hardly more than the slowest: ask for 100 or more.",

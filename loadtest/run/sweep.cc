@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "loadtest/report/format.h"
 #include "loadtest/workload/random.h"
 
 namespace banyan::loadtest {
@@ -20,8 +22,6 @@ constexpr double kMaxConcurrency = 1 << 20;
 double Worth(const SweepStep& step, const Slo& slo) {
   return slo.any() ? step.summary.goodput : step.summary.tokens_per_second;
 }
-
-double Milliseconds(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-6; }
 
 absl::StatusOr<double> ParseLoad(const std::string& text, Sweep::Over over) {
   double load = 0;
@@ -85,18 +85,15 @@ std::string SweepTable(Sweep::Over over, const std::vector<SweepStep>& steps, co
   table += '\n';
   for (const SweepStep& step : steps) {
     const Summary& summary = step.summary;
-    std::int64_t failed = 0;
-    for (int i = 1; i < kOutcomes; ++i) failed += summary.outcomes.at(static_cast<std::size_t>(i));
-    const double hits = summary.all.prompt_tokens > 0
-                            ? 100.0 * static_cast<double>(summary.all.cached_tokens) /
-                                  static_cast<double>(summary.all.prompt_tokens)
-                            : 0;
-    absl::StrAppendFormat(&table, "%12g %8d %8d %10.2f %10.1f %8.1fms %8.1fms %6.1f%%", step.load,
-                          summary.all.requests, failed, summary.requests_per_second,
-                          summary.tokens_per_second, Milliseconds(summary.all.ttft.Quantile(0.5)),
-                          Milliseconds(summary.all.ttft.Quantile(0.99)), hits);
+    // From scheduled: beyond the knee the wait before sending is what grows.
+    const Histogram& ttft = summary.all.ttft_scheduled;
+    const std::optional<double> hits = summary.all.hit_rate();
+    absl::StrAppendFormat(&table, "%12g %8d %8d %10.2f %10.1f %10s %10s %7s", step.load,
+                          summary.all.requests, summary.failed(), summary.requests_per_second,
+                          summary.tokens_per_second, FormatTimeOf(ttft, 0.5),
+                          FormatTimeOf(ttft, 0.99), hits ? FormatShare(*hits) : "-");
     if (slo.any()) {
-      absl::StrAppendFormat(&table, " %8.2f %5.1f%%", summary.goodput, 100 * summary.slo_share);
+      absl::StrAppendFormat(&table, " %8.2f %6s", summary.goodput, FormatShare(summary.slo_share));
     }
     table += '\n';
   }

@@ -1,5 +1,6 @@
 """A server that answers as a script says, well or badly; what tests of clients use."""
 import contextlib
+import gzip
 import http.server
 import json
 import socket
@@ -119,6 +120,46 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         # The server's own shutdown() before it closes would send FIN first.
         self.server.shutdown_request = self.server.close_request
+        self.close_connection = True
+
+    def half_head(self):
+        self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Ty")
+        self.close_connection = True
+
+    def long_head(self):
+        self.wfile.write(b"HTTP/1.1 200 OK\r\nX-Long: " + b"x" * 100_000 + b"\r\n\r\n")
+        self.close_connection = True
+
+    def gzip(self):
+        """Nobody asked for it."""
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Content-Encoding", "gzip")
+        self.end_headers()
+        self.wfile.write(gzip.compress(event(ROLE) + event(content("Hi")) + event(END) + event(b"[DONE]")))
+        self.close_connection = True
+
+    def page(self):
+        body = b"<!DOCTYPE html><html><body>Welcome</body></html>"
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def nothing(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def endless(self):
+        """Until the client leaves."""
+        self.begin()
+        try:
+            while not self.server.over.wait(0.005):
+                self.chunk(event(content("Hi")))
+        except OSError:
+            pass
         self.close_connection = True
 
     def hang(self):

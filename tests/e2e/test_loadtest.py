@@ -162,7 +162,8 @@ def test_every_fault_is_counted_by_its_kind(tmp_path):
     script = {"ok": "ok", "bundled": "ok", "unstreamed": "ok", "status": "status",
               "error_event": "error_event", "empty": "empty", "undone": "truncated",
               "truncated": "truncated", "garbage": "malformed", "not_json": "malformed",
-              "not_http": "malformed", "reset": "reset"}
+              "not_http": "malformed", "half_head": "truncated", "long_head": "malformed",
+              "gzip": "malformed", "page": "malformed", "nothing": "truncated", "reset": "reset"}
     with scripted.serving(*script) as server:
         report = measure(tmp_path, server.url, *single(len(script)), code=3)
     assert outcomes(report) == list(script.values())
@@ -233,6 +234,36 @@ def test_what_is_in_flight_at_the_end_is_interrupted(tmp_path):
     assert not report["interrupted"]
 
 
+def test_a_stream_without_end_is_interrupted(tmp_path):
+    with scripted.serving("endless") as server:
+        report = measure(tmp_path, server.url, *single(3), "--duration", "200ms", "--grace", "100ms",
+                         code=3)
+    assert outcomes(report) == ["interrupted"]
+
+
+def test_a_sweep_whose_server_dies_shows_the_steps_before(tmp_path):
+    with scripted.serving("ok", "ok", "die") as server:
+        code, out, err = run(server.url, "--conversations", 3, "--turns", 1, "--sweep",
+                             "concurrency=1,2", "--html", tmp_path / "s.html")
+        server.socket = socket.socket()
+    assert code == 2, err
+    assert sum(line.strip().startswith("1 ") for line in out.splitlines()) == 1
+    assert "cannot connect" in err
+    assert (tmp_path / "s.html").exists()
+
+
+def test_ctrl_c_in_a_sweep_shows_the_steps_so_far():
+    with scripted.serving("ok", "ok", "ok", "hang") as server:
+        process = subprocess.Popen(command(server.url, "--conversations", 2, "--turns", 1, "--sweep",
+                                           "concurrency=1,2"),
+                                   env=banyan.environment(), stdout=subprocess.PIPE, text=True)
+        banyan.eventually(lambda: len(server.bodies) == 4, "the second step")
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=banyan.PATIENCE)
+    assert process.returncode == 130
+    assert [line.split()[0] for line in out.splitlines()] == ["concurrency", "1", "2"], "no knee either"
+
+
 def test_ctrl_c_prints_what_was_measured(tmp_path):
     path = tmp_path / "run.json"
     with scripted.serving("ok", "ok", "hang") as server:
@@ -256,6 +287,22 @@ def test_a_report_that_cannot_be_written_is_said(tmp_path):
     assert "run.json" in err
 
 
+def test_a_full_disk_is_said_and_the_table_printed():
+    with scripted.serving("ok") as server:
+        code, out, err = run(server.url, *single(1), "--json", "/dev/full", "--csv", "/dev/full",
+                             "--html", "/dev/full")
+    assert code == 1
+    assert "TTFT" in out
+    assert err.splitlines() == ["banyan-loadtest: cannot write /dev/full: No space left on device"] * 3
+
+
+def test_a_table_that_cannot_be_printed_is_no_success():
+    with scripted.serving("ok") as server, open("/dev/full", "w") as full:
+        done = subprocess.run(command(server.url, *single(1)), env=banyan.environment(), stdout=full,
+                              timeout=banyan.PATIENCE)
+    assert done.returncode == 1
+
+
 @pytest.mark.parametrize("arguments", [
     ("--model", "other", "--concurrency", 1),
     ("--concurrency", 1, "--rate", 2),
@@ -263,6 +310,25 @@ def test_a_report_that_cannot_be_written_is_said(tmp_path):
     ("--arrivals", "gamma"),
     ("--arrivals", "sometimes"),
     ("--sweep", "speed=1"),
+    ("--sweep", "concurrency=1,2", "--rate", 3),
+    ("--sweep", "concurrency=1,2", "--arrivals", "constant"),
+    ("--rate", 3, "--burstiness", 2),
+    ("--rate", "nan"),
+    ("--timeout", 0),
+    ("--temperature", "nan", "--concurrency", 1),
+    ("--requests", -1),
+    ("--max-in-flight", 0),
+    ("--ramp-steps", -1),
+    ("--persona-tokens", "many"),
+    ("--question-tokens", "-3"),
+    ("--scale-lengths", 0),
+    ("--max-prompt-tokens", -1),
+    ("--time-scale", "inf"),
+    ("--trace", "/dev/null"),
+    ("--ca-file", "/nowhere/ca.pem"),
+    ("--header", "Content-Length: 3"),
+    ("--api-key", "a\nb"),
+    ("--extra-body", '{"model":"other"}'),
     ("--slo", "ttft"),
     ("--duration", "soon"),
     ("--warm-up", "2s", "--duration", "1s"),

@@ -83,6 +83,10 @@ TEST(Table, SaysWhatFailedAndWhatToDoubt) {
   report.result.client.cpu_share = 0.95;
   EXPECT_THAT(TableOf(report), HasSubstr("WARNING             The client was a bottleneck"));
   EXPECT_THAT(TableOf(Report()), HasSubstr("No request was scheduled after the warm-up"));
+  Report silent;
+  silent.result.records.resize(1);
+  silent.result.records[0].outcome = Outcome::kTimeout;
+  EXPECT_THAT(TableOf(silent), HasSubstr("No request was answered"));
 }
 
 void ExpectSame(const Record& a, const Record& b) {

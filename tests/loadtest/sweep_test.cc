@@ -71,6 +71,15 @@ TEST(Sweep, ATableHasALinePerStep) {
   EXPECT_NE(table.find("rate"), std::string::npos);
 }
 
+TEST(Sweep, ATablesTimesAreFromScheduledAndWhatIsNotKnownIsADash) {
+  SweepStep late = Step(100);
+  late.summary.all.ttft.Record(Tick(std::chrono::milliseconds(3)).count());
+  late.summary.all.ttft_scheduled.Record(Tick(std::chrono::milliseconds(70)).count());
+  const std::string table = SweepTable(Sweep::Over::kRate, {late, Step(0)}, Slo());
+  EXPECT_NE(table.find("    70.0 ms    70.0 ms       -\n"), std::string::npos) << table;
+  EXPECT_NE(table.find("          -          -       -\n"), std::string::npos) << table;
+}
+
 TEST(Salt, ChangesEveryKeyAndKeepsWhatIsShared) {
   Workload workload;
   Turn turn;
