@@ -103,7 +103,8 @@ bool AnswerParser::persistent() const {
   return machine_->keep_alive() && (machine_->version > 10 || machine_->coding.empty());
 }
 
-void AnswerParser::Machine::on_response_impl(int code, View, int of_http, ErrorCode&) {
+void AnswerParser::Machine::on_response_impl(int code, View, int of_http, ErrorCode& error) {
+  if (code < 100) error = HttpError::bad_status;
   status = code;
   version = of_http;
 }
