@@ -11,9 +11,13 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/quote.h"
+#include "loadtest/report/format.h"
 
 namespace banyan::loadtest {
 namespace {
+
+// More than this part of a run's requests is worth a warning.
+constexpr double kFewFailures = 0.01;
 
 constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
 
@@ -268,7 +272,13 @@ std::vector<std::string> Differences(const Report& a, const Report& b) {
                                        a.slo.any() ? "the first." : "the second."));
   }
   for (const auto& [name, report] : {std::pair("A", &a), std::pair("B", &b)}) {
-    if (Summarize(report->result, report->slo).client_limited) {
+    const Summary summary = Summarize(report->result, report->slo);
+    if (summary.failed() > kFewFailures * static_cast<double>(summary.requests())) {
+      differences.push_back(absl::StrCat("In ", name, " ", FormatCount(summary.failed()), " of ",
+                                         FormatCount(summary.requests()),
+                                         " requests failed: its times are those of the others."));
+    }
+    if (summary.client_limited) {
       differences.push_back(absl::StrCat("The client was a bottleneck in ", name, "."));
     }
     if (report->result.interrupted) {

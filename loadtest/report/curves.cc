@@ -37,6 +37,23 @@ Series Percentiles(std::string name, const Histogram& histogram) {
   return series;
 }
 
+// Milliseconds become seconds in plots that reach to ten thousand of them.
+std::vector<Plot> Readable(std::vector<Plot> plots) {
+  for (Plot& plot : plots) {
+    if (!plot.y.label.starts_with("ms")) continue;
+    double most = 0;
+    for (const Series& series : plot.series) {
+      for (const double y : series.y) most = std::fmax(most, y);
+    }
+    if (most < 10'000) continue;
+    plot.y.label.erase(0, 1);
+    for (Series& series : plot.series) {
+      for (double& y : series.y) y /= 1000;
+    }
+  }
+  return plots;
+}
+
 Plot PercentilePlot(std::string title) {
   Plot plot;
   plot.title = std::move(title);
@@ -234,7 +251,7 @@ std::vector<Plot> DistributionPlots(const std::vector<Side>& sides) {
     }
     latency.series.push_back(Percentiles(Named(side, ""), all.latency));
   }
-  return {std::move(ttft), std::move(gaps), std::move(latency)};
+  return Readable({std::move(ttft), std::move(gaps), std::move(latency)});
 }
 
 std::vector<Plot> TimelinePlots(const std::vector<Side>& sides) {
@@ -263,8 +280,8 @@ std::vector<Plot> TimelinePlots(const std::vector<Side>& sides) {
     AddUnlessEmpty(HitRateOverTime(side, "prompt tokens cached"), cache);
     AddUnlessEmpty(PoolUse(side), cache);
   }
-  return {std::move(requests), std::move(tokens), std::move(flight), std::move(ttft),
-          std::move(cache)};
+  return Readable({std::move(requests), std::move(tokens), std::move(flight), std::move(ttft),
+                   std::move(cache)});
 }
 
 std::vector<Plot> PromptPlots(const std::vector<Side>& sides) {
@@ -289,7 +306,7 @@ std::vector<Plot> PromptPlots(const std::vector<Side>& sides) {
     plot.series.push_back(std::move(series));
   }
   if (sides.size() == 1 && coloured) plot.colour_label = "part of the prompt cached, 0% to 100%";
-  return {std::move(plot)};
+  return Readable({std::move(plot)});
 }
 
 std::vector<Plot> TurnPlots(const std::vector<Side>& sides) {
@@ -322,7 +339,7 @@ std::vector<Plot> TurnPlots(const std::vector<Side>& sides) {
                    cached);
   }
   if (!turns) return {};
-  return {std::move(ttft), std::move(cached)};
+  return Readable({std::move(ttft), std::move(cached)});
 }
 
 std::vector<Plot> SweepPlots(const std::vector<Side>& steps) {
@@ -358,7 +375,7 @@ std::vector<Plot> SweepPlots(const std::vector<Side>& steps) {
         name, steps, [](const Summary& s) { return s.tokens_per_second; },
         [q = q](const Summary& s) { return QuantileMs(s.all.tpot, q); }));
   }
-  return {std::move(rate), std::move(ttft), std::move(gaps), std::move(latency)};
+  return Readable({std::move(rate), std::move(ttft), std::move(gaps), std::move(latency)});
 }
 
 }  // namespace banyan::loadtest

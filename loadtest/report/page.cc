@@ -156,7 +156,7 @@ std::string Page(const std::vector<Report>& steps) {
   if (steps.size() > 1) absl::StrAppend(&body, SweepPart(steps));
   absl::StrAppend(&body, HtmlWarnings(Warnings(result, summary)), HtmlCards(Cards(summary)));
   if (summary.failed() > 0) {
-    absl::StrAppend(&body, "<p>Failed: ", EscapeHtml(Failures(summary)), "</p>\n");
+    absl::StrAppend(&body, "<p class=\"warn\">Failed: ", EscapeHtml(Failures(summary)), "</p>\n");
   }
   absl::StrAppend(&body, HtmlHeading("How long it took"), HtmlPlots(DistributionPlots(one)),
                   TimesTable(summary), HtmlHeading("As it went"), HtmlPlots(TimelinePlots(one)));

@@ -173,15 +173,18 @@ class Drawing {
 
   void DrawLine(const Points& points, bool steps, std::size_t number) {
     std::string path;
+    std::string alone;  // points between gaps: dots, because no line leads to them
+    const auto placed = [&](std::size_t i) { return i < points.x.size() && Placed(points, i); };
     bool pen = false;
     for (std::size_t i = 0; i < points.x.size(); ++i) {
-      if (!Placed(points, i)) {
+      if (!placed(i)) {
         pen = false;
         continue;
       }
-      if (!pen) {
-        // A point between gaps is a dot, by its round cap.
-        absl::StrAppend(&path, "M", At(points, i), "h0");
+      if (!pen && !placed(i + 1)) {
+        absl::StrAppend(&alone, "M", At(points, i), "h0");
+      } else if (!pen) {
+        absl::StrAppend(&path, "M", At(points, i));
       } else if (steps) {
         absl::StrAppend(&path, "H", Px(x_.At(points.x[i])), "V", Px(Height() - y_.At(points.y[i])));
       } else {
@@ -189,8 +192,10 @@ class Drawing {
       }
       pen = true;
     }
-    if (path.empty()) return;
-    absl::StrAppend(&svg_, "<path class=\"line s", number, "\" d=\"", path, "\"/>");
+    for (const auto& [of, mark] : {std::pair(&path, "line"), std::pair(&alone, "points")}) {
+      if (of->empty()) continue;
+      absl::StrAppend(&svg_, "<path class=\"", mark, " s", number, "\" d=\"", *of, "\"/>");
+    }
   }
 
   // Points of a colour are one path of lines without a length: their round caps are what is seen.

@@ -162,6 +162,17 @@ TEST(Differences, NameTheFactsThatShouldBeEqual) {
                                              HasSubstr("B was interrupted")));
 }
 
+TEST(Differences, SayWhenTimesAreThoseOfTheRequestsThatWereLeft) {
+  Report a = Plain(1, Tick(1), "one");
+  a.result.records.assign(100, a.result.records.front());
+  const Report b = a;
+  a.result.records[0].outcome = Outcome::kTimeout;
+  EXPECT_THAT(Differences(a, b), IsEmpty()) << "one of a hundred";
+  a.result.records[1].outcome = Outcome::kReset;
+  EXPECT_THAT(Differences(a, b),
+              ElementsAre("In A 2 of 100 requests failed: its times are those of the others."));
+}
+
 TEST(CompareTable, FitsATerminal) {
   Report a = Synthetic({});
   Report b = Plain(3, std::chrono::hours(1), std::string(200, 'w'));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <regex>
 
 #include "loadtest/report/axis.h"
@@ -134,6 +135,18 @@ TEST(Plot, AGapLiftsThePen) {
                                 std::regex("class=\"line s0\" d=\"(M[^\"]*4[^\"]*)\"/></svg><")));
   EXPECT_EQ(Count(line[1], "M"), 2);
   EXPECT_EQ(Count(line[1], "L"), 2);
+}
+
+TEST(Plot, APointBetweenGapsIsADot) {
+  const double gap = std::numeric_limits<double>::quiet_NaN();
+  Plot plot;
+  plot.series.push_back({"", Series::Mark::kLine, {1, 2, 3, 4, 5}, {1, gap, 2, 2, gap}, {}});
+  const std::string svg = Svg(plot);
+  std::smatch found;
+  ASSERT_TRUE(std::regex_search(svg, found, std::regex("class=\"line s0\" d=\"([^\"]*)\"")));
+  EXPECT_EQ(Count(found[1], "M"), 1);
+  ASSERT_TRUE(std::regex_search(svg, found, std::regex("class=\"points s0\" d=\"([^\"]*)\"")));
+  EXPECT_EQ(Count(found[1], "h0"), 1);
 }
 
 TEST(Plot, WithoutAPointSaysSo) {
@@ -276,6 +289,15 @@ TEST(Page, OfAHundredThousandRequestsIsNotLarge) {
   const std::string page = Page({report});
   EXPECT_LT(page.size(), 1'000'000);
   EXPECT_THAT(page, HasSubstr("points is drawn"));
+}
+
+TEST(Page, LongTimesAreSeconds) {
+  SyntheticOptions options;
+  EXPECT_THAT(Page({Synthetic(options)}), HasSubstr(">ms, from sent<"));
+  options.slowness = 1000;
+  const std::string page = Page({Synthetic(options)});
+  EXPECT_THAT(page, HasSubstr(">s, from sent<"));
+  EXPECT_THAT(page, Not(HasSubstr(">ms, from sent<")));
 }
 
 TEST(Page, WhatOthersWroteIsEscaped) {
