@@ -63,7 +63,7 @@ std::vector<std::pair<std::string, std::string>> Facts(const Workload& workload,
                                 " conversations, ", CountTurns(workload), " requests")},
       {"loop", LoopText(options)},
       {"bounds", BoundsText(options)},
-      {"warm-up", Words(options.warm_up)},
+      {"warm-up", options.warm_up > Tick(0) ? Words(options.warm_up) : "none"},
       {"prompt lengths", LengthsText(target)},
       {"answers", AnswersText(options)}};
   if (!options.extra_body.empty()) facts.emplace_back("extra body", options.extra_body);

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "loadtest/workload/json.h"
 
 namespace banyan::loadtest {
@@ -99,6 +102,20 @@ void BoundPrompts(std::int64_t most, Conversation& conversation) {
   }
 }
 
+// "; lengths x 0.03, prompts cut to 2000 tokens": reports must say so.
+std::string Describe(const Fit& fit) {
+  std::vector<std::string> words;
+  if (fit.lengths != 1) words.push_back(absl::StrCat("lengths x ", fit.lengths));
+  if (fit.max_output_tokens > 0) {
+    words.push_back(absl::StrCat("answers cut to ", fit.max_output_tokens, " tokens"));
+  }
+  if (fit.max_prompt_tokens > 0) {
+    words.push_back(absl::StrCat("prompts cut to ", fit.max_prompt_tokens, " tokens"));
+  }
+  if (fit.times != 1) words.push_back(absl::StrCat("times x ", fit.times));
+  return words.empty() ? "" : absl::StrCat("; ", absl::StrJoin(words, ", "));
+}
+
 }  // namespace
 
 absl::Status Apply(const Fit& fit, Workload& workload) {
@@ -107,6 +124,7 @@ absl::Status Apply(const Fit& fit, Workload& workload) {
     for (Turn& turn : conversation.turns) Scale(fit, turn);
     if (fit.max_prompt_tokens > 0) BoundPrompts(fit.max_prompt_tokens, conversation);
   }
+  absl::StrAppend(&workload.source, Describe(fit));
   if (workload.block_tokens > 0) {
     workload.block_tokens =
         static_cast<std::int32_t>(ScaleTokens(workload.block_tokens, fit.lengths));

@@ -18,9 +18,9 @@ struct Fit {
   double times = 1;                    // every time and think time times this
 };
 
-// In this order. Text is left as it is but for the output's length. kInvalidArgument, and nothing
-// changed, for factors that are not > 0 and times that get too long; kInvalidArgument also when no
-// conversation is left.
+// In this order; `source` then says so. Text is left as it is but for the output's length.
+// kInvalidArgument, and nothing changed, for factors that are not > 0 and times that get too long;
+// kInvalidArgument also when no conversation is left.
 absl::Status Apply(const Fit& fit, Workload& workload);
 
 }  // namespace banyan::loadtest

@@ -70,6 +70,17 @@ TEST(Fit, ASegmentsLengthDependsOnItsOwnLengthAlone) {
   EXPECT_EQ(workload.block_tokens, 51);
 }
 
+TEST(Fit, IsSaidOfTheSource) {
+  Workload workload = Chat();
+  workload.source = "chat";
+  ASSERT_TRUE(Apply({}, workload).ok());
+  EXPECT_EQ(workload.source, "chat");
+  const Fit fit{.lengths = 0.5, .max_prompt_tokens = 90, .max_output_tokens = 8, .times = 2};
+  ASSERT_TRUE(Apply(fit, workload).ok());
+  EXPECT_EQ(workload.source,
+            "chat; lengths x 0.5, answers cut to 8 tokens, prompts cut to 90 tokens, times x 2");
+}
+
 TEST(Fit, LengthsStayLengthsHoweverLargeTheFactor) {
   Workload workload = Chat();
   ASSERT_TRUE(Apply({.lengths = 1e300}, workload).ok());
