@@ -1,9 +1,7 @@
 """What does not fit: a small pool, with the cache and without it, and a pulse of more than it can hold."""
-import asyncio
+import concurrent.futures
 import random
 import time
-
-import aiohttp
 
 from replays import Seen, ideal, run
 from server import Banyan, note
@@ -14,25 +12,19 @@ PHASES = (("before", 32, 4), ("pulse", 64, 64), ("after", 32, 4))
 ANSWER = 32
 
 
-async def phase(url, model, name, requests, at_once):
+def phase(server, name, requests, at_once):
     """Output tokens per second. Nothing that is asked was asked before."""
-    gate = asyncio.Semaphore(at_once)
-
-    async def one(session, index):
+    def one(index):
         rng = random.Random(f"{name}/{index}")
         content = " ".join(str(rng.randrange(1000)) for _ in range(60))
-        body = dict(model=model, messages=[dict(role="user", content=content)], max_tokens=ANSWER, temperature=0,
+        body = dict(model=server.name, messages=[dict(role="user", content=content)], max_tokens=ANSWER, temperature=0,
                     ignore_eos=True)
-        async with gate, session.post(url + "/v1/chat/completions", json=body) as answer:
-            if answer.status != 200:
-                raise SystemExit(f"{url}: HTTP {answer.status}: {await answer.text()}")
-            return (await answer.json())["usage"]["completion_tokens"]
+        return server.post("/v1/chat/completions", body, timeout=600)["usage"]["completion_tokens"]
 
-    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=600),
-                                     connector=aiohttp.TCPConnector(limit=0, force_close=True)) as session:
-        start = time.perf_counter()
-        tokens = sum(await asyncio.gather(*(one(session, i) for i in range(requests))))
-        return tokens / (time.perf_counter() - start)
+    start = time.perf_counter()
+    with concurrent.futures.ThreadPoolExecutor(at_once) as threads:
+        tokens = sum(threads.map(one, range(requests)))
+    return tokens / (time.perf_counter() - start)
 
 
 def conversations(args, *more):
@@ -57,10 +49,8 @@ def conversations(args, *more):
 def pulse(args):
     server = Banyan(args, "--kv-memory", MEMORY)
     try:
-        name, _ = server.facts()
-        asyncio.run(phase(server.url, name, "warm", 4, 4))
-        rates = {phase_name: round(asyncio.run(phase(server.url, name, phase_name, requests, at_once)), 1)
-                 for phase_name, requests, at_once in PHASES}
+        phase(server, "warm", 4, 4)
+        rates = {name: round(phase(server, name, requests, at_once), 1) for name, requests, at_once in PHASES}
         return dict(output_tokens_per_s=rates, after_over_before=round(rates["after"] / rates["before"], 3),
                     preemptions=server.metric("banyan_preemptions_total"))
     finally:
