@@ -1,6 +1,7 @@
 #include "loadtest/client/answer_reader.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -13,6 +14,10 @@ namespace {
 
 constexpr std::size_t kMaxRefusalBytes = 64 << 10;  // of an answer that is an error
 constexpr std::size_t kShownBytes = 200;
+constexpr std::int64_t kMostTokens = std::numeric_limits<std::int32_t>::max();
+
+// A server may say anything of its tokens; sums of what it says must fit.
+bool CanBe(std::int64_t tokens) { return tokens >= 0 && tokens <= kMostTokens; }
 
 // For people: one line, valid UTF-8, not long.
 std::string Shown(std::string_view bytes) {
@@ -140,9 +145,9 @@ bool AnswerReader::Data(std::string_view json, Tick at) {
   if (part_.bytes > 0) events_.push_back({at, static_cast<std::int32_t>(part_.bytes)});
   text_ += part_.text;
   if (!part_.finish_reason.empty()) finish_reason_ = part_.finish_reason;
-  if (part_.prompt_tokens >= 0) prompt_tokens_ = part_.prompt_tokens;
-  if (part_.cached_tokens >= 0) cached_tokens_ = part_.cached_tokens;
-  if (part_.output_tokens >= 0) output_tokens_ = part_.output_tokens;
+  if (CanBe(part_.prompt_tokens)) prompt_tokens_ = part_.prompt_tokens;
+  if (CanBe(part_.cached_tokens)) cached_tokens_ = part_.cached_tokens;
+  if (CanBe(part_.output_tokens)) output_tokens_ = part_.output_tokens;
   return true;
 }
 
@@ -190,7 +195,8 @@ void AnswerReader::Finish(Tick at, Record& record) {
   record.status = status_;
   record.finish_reason = finish_reason_;
   record.prompt_tokens = prompt_tokens_;
-  record.cached_tokens = cached_tokens_;
+  record.cached_tokens =
+      cached_tokens_ <= prompt_tokens_ || prompt_tokens_ < 0 ? cached_tokens_ : -1;
   record.output_tokens = output_tokens_;
   record.content_events = static_cast<std::int64_t>(events_.size());
   if (!events_.empty()) {

@@ -43,7 +43,10 @@ absl::StatusOr<std::string> ChooseModel(const Reply& reply, const std::string& w
   const auto models = reply.ok() ? ModelsOf(reply.body) : std::nullopt;
   if (!models || models->empty()) {
     if (!wanted.empty()) return wanted;  // a server without such a list
-    return absl::InvalidArgumentError("/v1/models does not say what is served: name the model");
+    return absl::InvalidArgumentError(
+        reply.ok() ? "/v1/models does not say what is served: name it by --model"
+                   : absl::StrCat("the server answers /v1/models with status ", reply.status,
+                                  ": name what it serves by --model"));
   }
   if (wanted.empty()) return models->front();
   for (const std::string& model : *models) {

@@ -28,7 +28,7 @@ constexpr const char* kFooter =
     "Examples:\n"
     "  banyan-loadtest run http://127.0.0.1:8080 --concurrency 16 --duration 1m\n"
     "  banyan-loadtest run http://127.0.0.1:8080 --trace conversation_trace.jsonl \\\n"
-    "      --max-prompt-tokens 2000 --time-scale 2 --html run.html\n"
+    "      --scale-lengths 0.05 --time-scale 2 --html run.html\n"
     "  banyan-loadtest run http://127.0.0.1:8080 --sweep concurrency=1,2,4,8,16 --slo ttft=500ms";
 
 std::atomic<bool> interrupted{false};

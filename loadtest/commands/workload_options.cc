@@ -63,9 +63,9 @@ void AddGenerator(CLI::App& app, GeneratorOptions& generator) {
       ->group(kGeneratorGroup);
   add("--zipf", generator.zipf, "popularity of tenants and personas: 1/rank^this");
   add("--shared-tokens", generator.shared_tokens, "that begin every prompt");
-  AddLengths(app, "--persona-tokens", generator.persona, "of a system prompt (log-normal)");
-  AddLengths(app, "--question-tokens", generator.question, "of a question");
-  AddLengths(app, "--answer-tokens", generator.answer, "of an answer");
+  AddLengths(app, "--persona-tokens", generator.persona, "of a system prompt, log-normal (400)");
+  AddLengths(app, "--question-tokens", generator.question, "of a question (40,0.6)");
+  AddLengths(app, "--answer-tokens", generator.answer, "of an answer (64,0.6)");
   AddTime(app, "--think", generator.think, "mean time between an answer and the next question")
       ->group(kGeneratorGroup);
 }

@@ -29,7 +29,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         if self.path == "/v1/models":
-            self.whole(200, {"object": "list", "data": [{"id": "scripted"}]})
+            self.whole(self.server.models_status, {"object": "list", "data": [{"id": "scripted"}]})
         else:
             self.whole(404, {"error": {"message": "not here"}})
 
@@ -185,6 +185,7 @@ class Server(http.server.ThreadingHTTPServer):
     def __init__(self, behaviours):
         super().__init__(("127.0.0.1", 0), Handler)
         self.behaviours = behaviours  # of the first requests; the last goes on
+        self.models_status = 200
         self.bodies = []
         self.heads = []
         self.lock = threading.Lock()

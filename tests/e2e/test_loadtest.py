@@ -187,6 +187,17 @@ def test_a_failed_turn_ends_its_conversation(tmp_path):
         (0, 1, "ok"), (0, 2, "status"), (1, 1, "ok"), (1, 2, "ok"), (1, 3, "ok")]
 
 
+def test_a_server_without_a_list_of_models_wants_a_model_named(tmp_path):
+    for status in (302, 404, 500):
+        with scripted.serving("ok") as server:
+            server.models_status = status
+            code, _, err = run(server.url, *single(1))
+            assert code == 1 and f"status {status}" in err and "--model" in err, err
+            report = measure(tmp_path, server.url, *single(1), "--model", "mine")
+            assert outcomes(report) == ["ok"]
+            assert server.bodies[0]["model"] == "mine"
+
+
 def test_a_server_that_is_down_is_said():
     code, out, err = run(f"http://127.0.0.1:{closed_port()}", "--concurrency", 1)
     assert code == 2

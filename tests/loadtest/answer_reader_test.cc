@@ -187,6 +187,32 @@ TEST(AnswerReader, LlamaCppTellsItsHitsInTimings) {
   EXPECT_EQ(read.record.cached_tokens, 9);
 }
 
+Record WithUsage(const std::string& prompt, const std::string& cached, const std::string& output) {
+  return ReadPieces({Event(Delta(R"({"content":"Hi"})", R"("stop")")),
+                     Event(R"({"choices":[],"usage":{"prompt_tokens":)" + prompt +
+                           R"(,"completion_tokens":)" + output +
+                           R"(,"prompt_tokens_details":{"cached_tokens":)" + cached + "}}}"),
+                     Event("[DONE]")})
+      .record;
+}
+
+TEST(AnswerReader, CountsThatCannotBeAreNotTold) {
+  const std::string most = "2147483647";
+  const Record bound = WithUsage(most, most, most);
+  EXPECT_EQ(bound.prompt_tokens, 2147483647);
+  EXPECT_EQ(bound.cached_tokens, 2147483647);
+  EXPECT_EQ(bound.output_tokens, 2147483647);
+  for (const std::string count : {"2147483648", "9223372036854775807", "-1", "1.5"}) {
+    const Record record = WithUsage(count, count, count);
+    EXPECT_EQ(record.outcome, Outcome::kOk);
+    EXPECT_EQ(record.prompt_tokens, -1) << count;
+    EXPECT_EQ(record.cached_tokens, -1) << count;
+    EXPECT_EQ(record.output_tokens, -1) << count;
+  }
+  EXPECT_EQ(WithUsage("5", "5", "1").cached_tokens, 5);
+  EXPECT_EQ(WithUsage("5", "6", "1").cached_tokens, -1) << "more than the prompt";
+}
+
 TEST(AnswerReader, AnEndWithoutDoneNeedsAFinishReason) {
   const std::string hi = Event(Delta(R"({"content":"Hi"})"));
   EXPECT_EQ(ReadWhole(hi).record.outcome, Outcome::kTruncated);
