@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "absl/strings/str_format.h"
+#include "loadtest/report/format.h"
 
 namespace banyan::loadtest {
 namespace {
@@ -14,8 +15,6 @@ bool OnTerminal() {
   static const bool on_terminal = isatty(STDERR_FILENO) == 1;
   return on_terminal;
 }
-
-double Milliseconds(Tick time) { return 1e3 * Seconds(time); }
 
 }  // namespace
 
@@ -26,8 +25,8 @@ std::string ProgressLine(const Progress& progress) {
   absl::StrAppendFormat(&line, ", %d in flight, %.1f/s, %.0f tok/s", progress.in_flight,
                         progress.rate, progress.tokens_per_second);
   if (progress.ttft_p99 > Tick(0)) {
-    absl::StrAppendFormat(&line, ", TTFT %.1f/%.1fms", Milliseconds(progress.ttft_p50),
-                          Milliseconds(progress.ttft_p99));
+    absl::StrAppendFormat(&line, ", TTFT %s/%s", FormatTime(progress.ttft_p50),
+                          FormatTime(progress.ttft_p99));
   }
   if (!std::isnan(progress.hit_rate)) {
     absl::StrAppendFormat(&line, ", hits %.0f%%", 100 * progress.hit_rate);
