@@ -123,8 +123,8 @@ bool Audit::CheckNode(NodeIndex index) {
   if (indexed) ++indexed_;
   return Require(node.indexed == indexed, "a leaf wrongly in or out of the eviction index",
                  index) &&
-         Require(tree_.branches_.eviction().Contains(index, node.last_use) == indexed,
-                 "the eviction index has a leaf wrongly, or with another last use", index) &&
+         Require(tree_.branches_.eviction().Contains(index, node.rank) == indexed,
+                 "the eviction index has a leaf wrongly, or with another rank", index) &&
          Require(!node.detached || node.pins > 0, "a detached node that nobody leases", index);
 }
 
@@ -151,8 +151,8 @@ bool Audit::CheckChild(NodeIndex parent, NodeIndex index, std::span<const TokenI
   const auto differ = std::mismatch(before.begin(), before.end(), page.begin(), page.end());
   return Require(!page.empty(), "a child without tokens", index) &&
          Require(child.detached == nodes_[parent].detached, "a node half detached", index) &&
-         Require(child.pins > 0 || child.last_use <= nodes_[parent].last_use,
-                 "a parent older than its unpinned child", index) &&
+         Require(child.pins > 0 || child.rank <= nodes_[parent].rank,
+                 "a parent that goes before its unpinned child", index) &&
          Require(before.empty() || (differ.first != before.end() && differ.second != page.end() &&
                                     *differ.first < *differ.second),
                  "siblings out of order, or alike in their first page", index);

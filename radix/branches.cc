@@ -10,7 +10,8 @@
 
 namespace banyan::radix {
 
-Branches::Branches(std::int32_t page_size) : page_size_(page_size) {}
+Branches::Branches(std::int32_t page_size, Eviction eviction)
+    : page_size_(page_size), policy_(MakePolicy(eviction)) {}
 
 Branches::Match Branches::Find(NodeIndex root, std::span<const TokenId> tokens) const {
   Match match{.node = root};
@@ -64,11 +65,12 @@ Branches::Step Branches::BestChild(NodeIndex parent, std::span<const TokenId> to
 
 NodeIndex Branches::AddRoot() { return nodes_.Allocate(); }
 
-NodeIndex Branches::AddChild(NodeIndex parent, Edge edge, std::uint64_t use, Tick now) {
+NodeIndex Branches::AddChild(NodeIndex parent, Edge edge, LogicalTime time, Tick now,
+                             std::uint32_t reuses) {
   const NodeIndex index = nodes_.Allocate();
   Node& node = nodes_[index];
   node.parent = parent;
-  node.last_use = use;
+  node.rank = policy_->Enter(time, reuses);
   node.last_match = now;
   ++edges_;
   Change(index, [&] { node.edge = std::move(edge); });
@@ -86,7 +88,7 @@ NodeIndex Branches::Split(NodeIndex lower_index, std::int32_t pages) {
   Node& upper = nodes_[upper_index];
   const NodeIndex parent = lower.parent;
   upper.parent = parent;
-  upper.last_use = lower.last_use;
+  upper.rank = lower.rank;
   upper.last_match = lower.last_match;
   ++edges_;
   const bool held = lower.held;  // of the first page, which goes to the upper node
@@ -118,7 +120,7 @@ void Branches::AppendToEdge(NodeIndex index, std::span<const PageId> pages,
 // next ones are fetched while this one works, the node first and a turn later its edge.
 void Branches::PrefetchVictims() const {
   std::array<NodeIndex, 4> victims;
-  const std::size_t size = eviction_->Victims(victims);
+  const std::size_t size = eviction_.Victims(victims);
   if (size > 3) __builtin_prefetch(&nodes_[victims[3]]);
   if (size > 2) nodes_[victims[2]].edge.Prefetch();
 }
@@ -183,14 +185,14 @@ bool Branches::Unhold(NodeIndex index) {
   return !node.kept();
 }
 
-void Branches::Touch(NodeIndex index, std::uint64_t use, Tick now) {
+void Branches::Touch(NodeIndex index, TouchKind touch, LogicalTime time, Tick now) {
   Node& node = nodes_[index];
-  if (node.indexed) {  // keyed by the last use: out, and in again by Change
-    eviction_->Erase(index, node.last_use);
+  if (node.indexed) {  // keyed by the rank: out, and in again by Change
+    eviction_.Erase(index, node.rank);
     node.indexed = false;
   }
   Change(index, [&] {
-    node.last_use = use;
+    node.rank = policy_->After(touch, node.rank, time);
     node.last_match = now;
   });
 }
@@ -200,7 +202,7 @@ void Branches::RaiseParent(NodeIndex index) {
   if (node.is_root()) return;
   Node& parent = nodes_[node.parent];
   CHECK(!parent.indexed);  // it has a child
-  parent.last_use = std::max(parent.last_use, node.last_use);
+  parent.rank = policy_->AtLeast(parent.rank, node.rank);
 }
 
 void Branches::MarkDetached(NodeIndex index) {
@@ -224,9 +226,9 @@ void Branches::Change(NodeIndex index, F change) {
   if (indexed == node.indexed) return;
   node.indexed = indexed;
   if (indexed) {
-    eviction_->Insert(index, node.last_use);
+    eviction_.Insert(index, node.rank);
   } else {
-    eviction_->Erase(index, node.last_use);
+    eviction_.Erase(index, node.rank);
   }
 }
 

@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/ids.h"
 #include "radix/eviction.h"
+#include "radix/eviction_index.h"
 #include "radix/node.h"
 #include "radix/watches.h"
 
@@ -27,11 +28,11 @@ namespace banyan::radix {
 
 class Branches {
  public:
-  explicit Branches(std::int32_t page_size);
+  Branches(std::int32_t page_size, Eviction eviction);
 
   NodeTable& nodes() { return nodes_; }
   const NodeTable& nodes() const { return nodes_; }
-  const EvictionPolicy& eviction() const { return *eviction_; }
+  const EvictionIndex& eviction() const { return eviction_; }
   Watches& watches() { return watches_; }
   const Watches& watches() const { return watches_; }
   std::int64_t edges() const { return edges_; }          // nodes that carry pages
@@ -61,9 +62,14 @@ class Branches {
 
   NodeIndex AddRoot();
   // An unpinned leaf.
-  NodeIndex AddChild(NodeIndex parent, Edge edge, std::uint64_t use, Tick now);
+  NodeIndex AddChild(NodeIndex parent, Edge edge, LogicalTime time, Tick now,
+                     std::uint32_t reuses = 0);
   // Cuts the edge of `node` behind its first `pages` pages; returns the new upper node.
   NodeIndex Split(NodeIndex node, std::int32_t pages);
+  // Whether pages that are new may be appended to the node's edge, as its policy of eviction sees
+  // it.
+  bool MayGrow(NodeIndex node) const { return policy_->MayGrow(nodes_[node].rank); }
+  std::uint32_t Reuses(NodeIndex node) const { return policy_->Reuses(nodes_[node].rank); }
   void AppendToEdge(NodeIndex node, std::span<const PageId> pages, std::span<const TokenId> tokens);
   // Takes the last page off an unpinned leaf, and the leaf off the tree with its last page.
   struct Popped {
@@ -82,8 +88,8 @@ class Branches {
   // Says that a copy in flight reads the node's first page; pins what is above it.
   void Hold(NodeIndex node);
   bool Unhold(NodeIndex node);  // as Unpin
-  void Touch(NodeIndex node, std::uint64_t use, Tick now);
-  // Raises the last use of the parent to that of `node`, so that parents are never older.
+  void Touch(NodeIndex node, TouchKind touch, LogicalTime time, Tick now);
+  // Raises the rank of the parent to that of `node`, so that parents are never below.
   void RaiseParent(NodeIndex node);
   void MarkDetached(NodeIndex node);  // a pinned node that is not held
 
@@ -97,7 +103,8 @@ class Branches {
   const std::int32_t page_size_;
   NodeTable nodes_;
   Watches watches_{nodes_, page_size_};
-  std::unique_ptr<EvictionPolicy> eviction_ = std::make_unique<LruEviction>();
+  const std::unique_ptr<const EvictionPolicy> policy_;
+  EvictionIndex eviction_;
   std::int64_t edges_ = 0;
   std::int64_t evictable_ = 0;
 };

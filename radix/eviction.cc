@@ -1,32 +1,44 @@
 #include "radix/eviction.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 
 namespace banyan::radix {
 
-void LruEviction::Insert(std::uint32_t leaf, std::uint64_t last_use) {
-  CHECK(leaves_.emplace(last_use, leaf).second);
-}
-
-void LruEviction::Erase(std::uint32_t leaf, std::uint64_t last_use) {
-  CHECK(leaves_.erase({last_use, leaf}) == 1);
-}
-
-std::uint32_t LruEviction::Victim() const {
-  CHECK(!leaves_.empty());
-  return leaves_.begin()->second;
-}
-
-std::size_t LruEviction::Victims(std::span<std::uint32_t> leaves) const {
-  std::size_t size = 0;
-  for (auto at = leaves_.begin(); at != leaves_.end() && size < leaves.size(); ++at) {
-    leaves[size++] = at->second;
+std::string_view Name(Eviction eviction) {
+  switch (eviction) {
+    case Eviction::kLru:
+      return "lru";
+    case Eviction::kFifo:
+      return "fifo";
+    case Eviction::kLfu:
+      return "lfu";
+    case Eviction::kReuse:
+      return "reuse";
   }
-  return size;
+  CHECK(false);
 }
 
-bool LruEviction::Contains(std::uint32_t leaf, std::uint64_t last_use) const {
-  return leaves_.contains({last_use, leaf});
+std::optional<Eviction> ParseEviction(std::string_view name) {
+  const auto found = std::find_if(kEvictions.begin(), kEvictions.end(),
+                                  [&](Eviction eviction) { return Name(eviction) == name; });
+  if (found == kEvictions.end()) return std::nullopt;
+  return *found;
+}
+
+std::unique_ptr<EvictionPolicy> MakePolicy(Eviction eviction) {
+  switch (eviction) {
+    case Eviction::kLru:
+      return MakeLru();
+    case Eviction::kFifo:
+      return MakeFifo();
+    case Eviction::kLfu:
+      return MakeLfu();
+    case Eviction::kReuse:
+      return MakeReuse();
+  }
+  CHECK(false);
 }
 
 }  // namespace banyan::radix

@@ -1,46 +1,57 @@
-// Which leaf gives up its last page next. One small interface, so that another policy is a file.
+// Which leaf gives up its last page next: the one with the lowest rank. A policy says how the rank
+// of a node comes about; each is a file.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <span>
-#include <utility>
+#include <memory>
 
-#include "absl/container/btree_set.h"
+#include "radix/options.h"
 
 namespace banyan::radix {
 
-// Holds exactly the leaves that have a page to give: unpinned, and not merely the source of a copy.
+// All that a policy knows of a node. Lower ranks go first.
+using Rank = std::uint64_t;
+
+// Logical time: nothing here reads a clock.
+struct LogicalTime {
+  std::uint64_t uses = 0;   // counts what is matched or published; < 2^48
+  std::uint64_t views = 0;  // counts views that were opened, about one for each request; < 2^48
+};
+
+enum class TouchKind : std::uint8_t {
+  kMatched,   // a view began with it
+  kExtended,  // pages were appended to it
+  kFound,     // pages were to be published, and it had them
+};
+
+// Pure functions. No rank becomes lower by them; and a parent that is not below its child stays so
+// when both are touched alike, so that only a child that was touched alone asks for AtLeast.
 class EvictionPolicy {
  public:
   virtual ~EvictionPolicy() = default;
 
-  // `last_use` is a logical time: larger is later. A leaf is not inserted twice.
-  virtual void Insert(std::uint32_t leaf, std::uint64_t last_use) = 0;
-  virtual void Erase(std::uint32_t leaf, std::uint64_t last_use) = 0;  // it was inserted so
-  virtual std::uint32_t Victim() const = 0;  // not empty; the leaf stays in
-  // The first of those to be victims in turn, as things are, into `leaves`; returns their number.
-  virtual std::size_t Victims(std::span<std::uint32_t> leaves) const = 0;
-
-  virtual std::size_t size() const = 0;
-  // Whether `leaf` is in, with that last use (for the invariant checker).
-  virtual bool Contains(std::uint32_t leaf, std::uint64_t last_use) const = 0;
+  // Of a new node. `reuses`: how often its pages had been matched before they were evicted, and
+  // that they came back; 0 when that is not remembered (departed.h).
+  virtual Rank Enter(LogicalTime now, std::uint32_t reuses) const = 0;
+  virtual Rank After(TouchKind touch, Rank rank, LogicalTime now) const = 0;
+  // The rank of a parent whose child was touched: not below the child's.
+  virtual Rank AtLeast(Rank parent, Rank child) const = 0;
+  // Whether new pages may become part of a node of that rank: else they are a node of their own.
+  virtual bool MayGrow(Rank rank) const = 0;
+  virtual std::uint32_t Reuses(Rank) const { return 0; }  // to be remembered when it is evicted
 };
 
-// The least recently used leaf first; of equals, the one with the smaller index. A B-tree, O(log
-// leaves): the first leaves, which are evicted, and the last ones, which were just used, stay in
-// the processor's cache, where a heap would move entries all over.
-class LruEviction final : public EvictionPolicy {
- public:
-  void Insert(std::uint32_t leaf, std::uint64_t last_use) override;
-  void Erase(std::uint32_t leaf, std::uint64_t last_use) override;
-  std::uint32_t Victim() const override;
-  std::size_t Victims(std::span<std::uint32_t> leaves) const override;
-  std::size_t size() const override { return leaves_.size(); }
-  bool Contains(std::uint32_t leaf, std::uint64_t last_use) const override;
+std::unique_ptr<EvictionPolicy> MakePolicy(Eviction eviction);
 
- private:
-  absl::btree_set<std::pair<std::uint64_t, std::uint32_t>> leaves_;  // last use, leaf
-};
+// Each in a file of its name.
+std::unique_ptr<EvictionPolicy> MakeLru();
+std::unique_ptr<EvictionPolicy> MakeFifo();
+std::unique_ptr<EvictionPolicy> MakeLfu();
+std::unique_ptr<EvictionPolicy> MakeReuse();
+
+// kReuse: a node counts as used so many views later than it was, for each time that it was matched
+// again, or came back, up to so many times.
+inline constexpr std::uint64_t kReuseViews = 300;
+inline constexpr std::uint64_t kMostReuses = 8;
 
 }  // namespace banyan::radix

@@ -8,6 +8,7 @@
 #include "base/ids.h"
 #include "radix/blocks.h"
 #include "radix/edge.h"
+#include "radix/eviction.h"
 #include "radix/lease.h"
 #include "radix/siblings.h"
 
@@ -17,7 +18,7 @@ namespace banyan::radix {
 struct alignas(64) Node {
   Edge edge;  // from the parent to here; empty for a root
   Siblings children;
-  std::uint64_t last_use = 0;    // logical, for eviction
+  Rank rank = 0;                 // in eviction
   Tick last_match{0};            // when it was entered or last matched
   NodeIndex parent = kNoNode;    // kNoNode for a root
   std::uint32_t generation = 0;  // counts up when the place is given back

@@ -55,6 +55,7 @@ View Tree::Open(NamespaceId name_space, std::span<const TokenId> tokens, std::in
   view.tree_ = this;
   view.name_space_ = name_space;
   ++uses_;
+  ++opened_;
   auto [match, producer] = FindBeginning(name_space, tokens);
   const std::int32_t whole_pages = match.common / options_.page_size;
   const std::int32_t slots = match.common % options_.page_size;
@@ -105,7 +106,7 @@ void Tree::Use(NodeIndex node, std::int32_t pages) {
   if (observer_ != nullptr && pages > 0) {
     observer_->OnReused(pages, now_ - branches_.nodes()[node].last_match);
   }
-  branches_.Touch(node, uses_, now_);
+  branches_.Touch(node, TouchKind::kMatched, time(), now_);
 }
 
 bool Tree::Grow(View& view, std::int32_t pages) {

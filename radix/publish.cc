@@ -69,17 +69,18 @@ void Tree::ShareTreePages(View& view, NodeIndex child, std::int32_t pages) {
     *entry++ = page;
   }
   deduplicated_pages_ += pages;
-  MoveLease(view, child, pages);
+  MoveLease(view, child, pages, TouchKind::kFound);
 }
 
 // The tree does not have the first page of `run`. Gives it as many whole pages as one edge takes,
 // and returns their number.
 std::int32_t Tree::GiveTreePages(View& view, std::span<const TokenId> run) {
   const NodeIndex tip = view.lease_.node_.index;
-  const bool in_place = ExtendsInPlace(view);
+  const Departed::Alike alike = Recall(view, run);
+  const bool in_place = alike.reuses == 0 && ExtendsInPlace(view);
   const std::int32_t room =
       MaxEdgePages(options_.page_size) - (in_place ? branches_.nodes()[tip].edge.page_count() : 0);
-  const auto pages = std::min(room, static_cast<std::int32_t>(run.size() / PageTokens(1)));
+  const std::int32_t pages = std::min(room, alike.pages);
   run = run.first(PageTokens(pages));
   const auto given =
       std::span<const PageId>(view.table_)
@@ -88,23 +89,36 @@ std::int32_t Tree::GiveTreePages(View& view, std::span<const TokenId> run) {
   cached_tokens_ += static_cast<std::int64_t>(run.size());
   if (in_place) {
     branches_.AppendToEdge(tip, given, run);
-    MoveLease(view, tip, pages);
+    MoveLease(view, tip, pages, TouchKind::kExtended);
   } else {
-    const NodeIndex child = branches_.AddChild(
-        tip, Edge(branches_.nodes().blocks(), options_.page_size, given, run), uses_, now_);
+    const NodeIndex child =
+        branches_.AddChild(tip, Edge(branches_.nodes().blocks(), options_.page_size, given, run),
+                           time(), now_, alike.reuses);
     HoldIfCopied(child);
-    MoveLease(view, child, pages);
+    MoveLease(view, child, pages, TouchKind::kFound);
   }
   return pages;
 }
 
+// Whole pages at the beginning of `run`, which enter behind the view's lease, that came back alike.
+Departed::Alike Tree::Recall(const View& view, std::span<const TokenId> run) {
+  const auto pages = static_cast<std::int32_t>(run.size() / PageTokens(1));
+  if (!departed_) return {.pages = pages};
+  const auto leased = static_cast<std::size_t>(view.lease_.pages_);
+  const std::span<const PageId> table(view.table_);
+  return departed_->Enter(view.name_space_, leased == 0 ? kNoPage : table[leased - 1],
+                          table.subspan(leased, static_cast<std::size_t>(pages)),
+                          run.first(PageTokens(pages)));
+}
+
 // Whether the edge that the view's lease ends with may grow by the view's pages: nobody else's
-// lease ends there, and it has no children and is not full. So a page that a copy reads begins a
-// node: the lease of the view that copies it ends there, too.
+// lease ends there, it has no children and is not full, and new pages are as good as its own. So a
+// page that a copy reads begins a node: the lease of the view that copies it ends there, too.
 bool Tree::ExtendsInPlace(const View& view) const {
   const Node& tip = branches_.nodes()[view.lease_.node_.index];
   return !tip.is_root() && tip.children.empty() && tip.pins == 1 &&
-         tip.edge.page_count() < MaxEdgePages(options_.page_size);
+         tip.edge.page_count() < MaxEdgePages(options_.page_size) &&
+         branches_.MayGrow(view.lease_.node_.index);
 }
 
 // Copies may read the first page of a node that was just made of a view's pages.
@@ -117,7 +131,7 @@ void Tree::HoldIfCopied(NodeIndex node) {
 }
 
 // The lease now ends at `to`, the same node or a child of it, `pages` pages further on.
-void Tree::MoveLease(View& view, NodeIndex to, std::int32_t pages) {
+void Tree::MoveLease(View& view, NodeIndex to, std::int32_t pages, TouchKind touch) {
   view.lease_.pages_ += pages;
   if (const NodeIndex from = view.lease_.node_.index; from != to) {
     branches_.Pin(to);
@@ -126,7 +140,7 @@ void Tree::MoveLease(View& view, NodeIndex to, std::int32_t pages) {
     ListView(view);
     UnpinPath(from);
   }
-  branches_.Touch(to, uses_, now_);
+  branches_.Touch(to, touch, time(), now_);
 }
 
 void Tree::Close(View& view, PrefixCache::Tail tail) {
@@ -155,7 +169,7 @@ bool Tree::AdoptTail(View& view) {
     if (step.common == static_cast<std::int32_t>(tokens.size())) {  // the tree has them
       // That says nothing of the pages that follow in the edge.
       if (branches_.nodes()[step.child].edge.page_count() == 1) {
-        branches_.Touch(step.child, uses_, now_);
+        branches_.Touch(step.child, TouchKind::kFound, time(), now_);
         branches_.RaiseParent(step.child);
       }
       return false;
@@ -164,13 +178,14 @@ bool Tree::AdoptTail(View& view) {
   }
   const std::span<const PageId> page(&view.table_[static_cast<std::size_t>(view.lease_.pages_)], 1);
   pool_.EnterTree(page[0], now_);
+  if (departed_) departed_->EnterTail(page[0]);
   cached_tokens_ += static_cast<std::int64_t>(tokens.size());
   if (ExtendsInPlace(view)) {
     branches_.AppendToEdge(tip, page, tokens);
-    branches_.Touch(tip, uses_, now_);
+    branches_.Touch(tip, TouchKind::kExtended, time(), now_);
   } else {
     const NodeIndex leaf = branches_.AddChild(
-        tip, Edge(branches_.nodes().blocks(), options_.page_size, page, tokens), uses_, now_);
+        tip, Edge(branches_.nodes().blocks(), options_.page_size, page, tokens), time(), now_);
     HoldIfCopied(leaf);
     branches_.RaiseParent(leaf);
   }

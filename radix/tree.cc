@@ -11,9 +11,10 @@ Tree::Tree(const Options& options, Observer* observer)
     : options_(options),
       observer_(observer),
       pool_(options.pages),
-      branches_(options.page_size),
+      branches_(options.page_size, options.eviction),
       namespaces_(options.max_empty_namespaces) {
   CHECK(options.page_size >= kMinPageSize && options.page_size <= kMaxPageSize);
+  if (options.eviction == Eviction::kReuse) departed_.emplace(options.pages);
 }
 
 Tree::~Tree() { CHECK(views_.empty()); }
@@ -62,7 +63,9 @@ PageId Tree::TakePage(PageState state) {
     const NodeIndex leaf = branches_.eviction().Victim();
     const NodeIndex parent = branches_.nodes()[leaf].parent;
     const Tick idle = now_ - branches_.nodes()[leaf].last_match;
+    const std::uint32_t reuses = branches_.Reuses(leaf);
     const Branches::Popped popped = branches_.PopPage(leaf);
+    if (departed_) departed_->Leave(popped.page, reuses);
     if (branches_.nodes()[parent].is_root()) SettleRoot(parent);
     cached_tokens_ -= popped.tokens;
     ++evicted_pages_;

@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "base/ids.h"
 #include "radix/branches.h"
+#include "radix/departed.h"
 #include "radix/namespaces.h"
 #include "radix/page_pool.h"
 #include "radix/prefix_cache.h"
@@ -97,8 +98,9 @@ class Tree {
   void Publish(View& view);
   void ShareTreePages(View& view, NodeIndex child, std::int32_t pages);
   std::int32_t GiveTreePages(View& view, std::span<const TokenId> run);
+  Departed::Alike Recall(const View& view, std::span<const TokenId> run);
   bool ExtendsInPlace(const View& view) const;
-  void MoveLease(View& view, NodeIndex to, std::int32_t pages);
+  void MoveLease(View& view, NodeIndex to, std::int32_t pages, TouchKind touch);
   bool AdoptTail(View& view);
   void HoldIfCopied(NodeIndex node);
   // view.cc
@@ -114,17 +116,21 @@ class Tree {
   void SettleRoot(NodeIndex root);
   void Detach(NodeIndex node);
 
+  LogicalTime time() const { return {.uses = uses_, .views = opened_}; }
+
   const Options options_;
   Observer* const observer_;
   Tick now_{0};
   PagePool pool_;
   Branches branches_;
+  std::optional<Departed> departed_;  // of policies that remember what left
   absl::flat_hash_map<PageId, CopySource> copies_;
   Namespaces namespaces_;
   // All open views, by the node where the lease ends: the first of them, linked through
   // View::next_.
   absl::flat_hash_map<NodeIndex, View*> views_;
-  std::uint64_t uses_ = 0;  // logical time: counts what is used
+  std::uint64_t uses_ = 0;    // logical time: counts what is used,
+  std::uint64_t opened_ = 0;  // and views that were opened
   std::int64_t cached_tokens_ = 0;
   std::int64_t evicted_pages_ = 0;
   std::int64_t deduplicated_pages_ = 0;

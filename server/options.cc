@@ -134,8 +134,8 @@ struct Typed {
       host = "127.0.0.1", port = "8080", kv_memory = "1GiB", page_size = "16", kv_dtype = "f16",
       backend = "cpu", threads, bind_threads = "off", cpu_variant = "auto",
       max_batch_tokens = "256", mixed_prefill_tokens = "16", max_running = "64", max_queue = "256",
-      prefix_caching = "on", max_passes = "16", priority_ageing = "10s", served_model_name,
-      drain_timeout = "30s", log_format = "text";
+      prefix_caching = "on", eviction = "lru", max_passes = "16", priority_ageing = "10s",
+      served_model_name, drain_timeout = "30s", log_format = "text";
 };
 
 void Declare(CLI::App& app, Typed& typed) {
@@ -160,7 +160,7 @@ void Declare(CLI::App& app, Typed& typed) {
   option("kv-memory", typed.kv_memory, "memory for KV pages, 1KiB..16TiB (B, KiB, MiB, GiB, TiB)",
          "SIZE", typed.kv_memory)
       ->check(Bytes(kMinKvMemory, kMaxKvMemory));
-  option("page-size", typed.page_size, "tokens per KV page, 1..256", "N", typed.page_size)
+  option("page-size", typed.page_size, "tokens per KV page, 1..1024", "N", typed.page_size)
       ->check(Integers(kMinPageSize, kMaxPageSize));
   option("kv-dtype", typed.kv_dtype, "type of the KV pages: f16", "TYPE", typed.kv_dtype)
       ->check(OneOf({"f16"}, {"f32", "bf16", "fp8", "q8_0"}));
@@ -202,6 +202,11 @@ void Declare(CLI::App& app, Typed& typed) {
          "faults; the answers are the same, bit for bit",
          "on|off", typed.prefix_caching)
       ->check(OneOf({"on", "off"}, {}));
+  option("eviction", typed.eviction,
+         "what the cache gives up first: lru, the least recently used; fifo, the oldest; lfu, the "
+         "least often used; reuse, as lru, but what was used again stays longer",
+         "POLICY", typed.eviction)
+      ->check(OneOf({"lru", "fifo", "lfu", "reuse"}, {}));
   option("max-passes", typed.max_passes,
          "how often the request that waits longest may be passed over by younger ones of its "
          "priority of which more is cached, 0..1000000",
@@ -258,6 +263,7 @@ ServeOptions Convert(const Typed& typed) {
       static_cast<std::int32_t>(*ParseInteger(typed.mixed_prefill_tokens));
   options.max_running = static_cast<std::int32_t>(*ParseInteger(typed.max_running));
   options.max_queue = *ParseInteger(typed.max_queue);
+  options.eviction = *radix::ParseEviction(typed.eviction);
   options.prefix_caching =
       typed.prefix_caching == "on" ? scheduler::PrefixCaching::kOn : scheduler::PrefixCaching::kOff;
   options.max_passes = static_cast<std::int32_t>(*ParseInteger(typed.max_passes));

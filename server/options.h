@@ -8,6 +8,7 @@
 #include <string>
 #include <variant>
 
+#include "radix/prefix_cache.h"
 #include "scheduler/scheduler.h"
 #include "server/known_models.h"
 
@@ -32,6 +33,7 @@ struct ServeOptions {
   std::int32_t max_running = 64;
   std::int64_t max_queue = 256;
   scheduler::PrefixCaching prefix_caching = scheduler::PrefixCaching::kOn;
+  radix::Eviction eviction = radix::Eviction::kLru;
   std::int32_t max_passes = 16;
   std::chrono::milliseconds priority_ageing{10'000};
   std::chrono::milliseconds drain_timeout{30'000};

@@ -59,6 +59,7 @@ EngineOptions EngineOptionsOf(const ServeOptions& options, const model::Model& m
   EngineOptions out;
   out.cache.page_size = options.page_size;
   out.cache.pages = model.pages();
+  out.cache.eviction = options.eviction;
   out.scheduling.max_batch_tokens = options.max_batch_tokens;
   out.scheduling.mixed_prefill_tokens = options.mixed_prefill_tokens;
   out.scheduling.max_running = options.max_running;

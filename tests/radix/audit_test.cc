@@ -115,17 +115,17 @@ TEST_F(AuditTest, FindsSiblingsThatAreAlike) {
       [&] { std::iota(tokens, tokens + 3, 20); });
 }
 
-TEST_F(AuditTest, FindsAParentOlderThanItsChild) {
+TEST_F(AuditTest, FindsAParentThatGoesBeforeItsChild) {
   Node& parent = At(FindByToken(0));
-  const std::uint64_t use = parent.last_use;
+  const Rank rank = parent.rank;
   ExpectFound(
-      "a parent older", [&] { parent.last_use = 0; }, [&] { parent.last_use = use; });
+      "a parent that goes before", [&] { parent.rank = 0; }, [&] { parent.rank = rank; });
 }
 
 TEST_F(AuditTest, FindsAStaleEvictionIndex) {
   Node& leaf = At(FindByToken(30));
   ExpectFound(
-      "eviction index", [&] { --leaf.last_use; }, [&] { ++leaf.last_use; });
+      "eviction index", [&] { --leaf.rank; }, [&] { ++leaf.rank; });
   ExpectFound(
       "eviction index", [&] { leaf.indexed = false; }, [&] { leaf.indexed = true; });
 }

@@ -1,5 +1,5 @@
 // Who gives up pages when the pool is empty, and what operators are told of it.
-#include "radix/eviction.h"
+#include "radix/eviction_index.h"
 
 #include <algorithm>
 #include <array>
@@ -20,9 +20,9 @@ using testing::ElementsAre;
 
 using testing::Pair;
 
-TEST(LruEviction, AgreesWithASortedSet) {
+TEST(EvictionIndex, AgreesWithASortedSet) {
   std::mt19937 random(7);
-  LruEviction lru;
+  EvictionIndex index;
   std::set<std::pair<std::uint64_t, std::uint32_t>> sorted;
   for (int step = 0; step < 20000; ++step) {
     const std::uint32_t leaf = random() % 200;
@@ -30,21 +30,21 @@ TEST(LruEviction, AgreesWithASortedSet) {
         std::find_if(sorted.begin(), sorted.end(), [&](const auto& e) { return e.second == leaf; });
     if (entry == sorted.end()) {
       const std::uint64_t use = 1 + random() % 64;
-      lru.Insert(leaf, use);
+      index.Insert(leaf, use);
       sorted.emplace(use, leaf);
-      EXPECT_TRUE(lru.Contains(leaf, use));
-      EXPECT_FALSE(lru.Contains(leaf, use + 1));
+      EXPECT_TRUE(index.Contains(leaf, use));
+      EXPECT_FALSE(index.Contains(leaf, use + 1));
     } else {
-      lru.Erase(leaf, entry->first);
+      index.Erase(leaf, entry->first);
       sorted.erase(entry);
-      EXPECT_FALSE(lru.Contains(leaf, 0));
+      EXPECT_FALSE(index.Contains(leaf, 0));
     }
-    ASSERT_EQ(lru.size(), sorted.size());
+    ASSERT_EQ(index.size(), sorted.size());
     if (!sorted.empty()) {
-      ASSERT_EQ(lru.Victim(), sorted.begin()->second);
+      ASSERT_EQ(index.Victim(), sorted.begin()->second);
     }
     std::array<std::uint32_t, 3> victims;
-    const std::size_t size = lru.Victims(victims);
+    const std::size_t size = index.Victims(victims);
     ASSERT_EQ(size, std::min(victims.size(), sorted.size()));
     ASSERT_TRUE(std::equal(
         victims.begin(), victims.begin() + static_cast<std::ptrdiff_t>(size), sorted.begin(),

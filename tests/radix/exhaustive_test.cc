@@ -24,7 +24,7 @@ class Fingerprint {
   explicit Fingerprint(ModelledCache& model)
       : tree_(TreePeer::Of(model.cache())), nodes_(TreePeer::Nodes(tree_)) {
     for (NodeIndex node = 0; node < nodes_.end(); ++node) {
-      if (nodes_[node].live) uses_.insert(nodes_[node].last_use);
+      if (nodes_[node].live) uses_.insert(nodes_[node].rank);
     }
     AddNode(tree_.OpenNamespace("tenant 0"));
     for (NodeIndex node = 0; node < nodes_.end(); ++node) {
@@ -63,7 +63,7 @@ class Fingerprint {
     Add(node.pins);
     Add(node.held);
     Add(node.detached);
-    Add(std::distance(uses_.begin(), uses_.find(node.last_use)));
+    Add(std::distance(uses_.begin(), uses_.find(node.rank)));
     if (!node.detached) {
       node.children.ForEach([&](NodeIndex child) { AddNode(child); });
     }

@@ -101,6 +101,7 @@ class ModelledCache {
 
   const std::size_t page_size_;
   const std::size_t max_empty_;
+  const Eviction eviction_;  // the order of evictions is modelled for LRU
   PrefixCache cache_;
   std::vector<Space> spaces_;
   std::deque<std::size_t> empty_;  // namespaces, the longest empty first

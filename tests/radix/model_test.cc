@@ -16,11 +16,14 @@ struct Case {
   TokenId alphabet;
   std::size_t longest;  // tokens in a prompt
   int seeds;
+  Eviction eviction =
+      Eviction::kLru;  // others with one namespace: which ends first is not modelled
 };
 
 std::string CaseName(const testing::TestParamInfo<Case>& info) {
   return "page" + std::to_string(info.param.page_size) + "_pool" +
-         std::to_string(info.param.pages) + "_alphabet" + std::to_string(info.param.alphabet);
+         std::to_string(info.param.pages) + "_alphabet" + std::to_string(info.param.alphabet) +
+         "_" + std::string(Name(info.param.eviction));
 }
 
 class RandomOperations : public testing::TestWithParam<Case> {
@@ -121,7 +124,10 @@ TEST_P(RandomOperations, AgreeWithTheModel) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     random_.seed(static_cast<std::uint64_t>(seed));
     seen_.clear();
-    ModelledCache model({.page_size = c.page_size, .pages = c.pages, .max_empty_namespaces = 2},
+    ModelledCache model({.page_size = c.page_size,
+                         .pages = c.pages,
+                         .max_empty_namespaces = 2,
+                         .eviction = c.eviction},
                         c.namespaces);
     for (int step = 0; step < 400; ++step) {
       SCOPED_TRACE("step " + std::to_string(step));
@@ -147,6 +153,9 @@ INSTANTIATE_TEST_SUITE_P(Radix, RandomOperations,
                          testing::Values(Case{1, 8, 2, 2, 10, 30}, Case{2, 6, 1, 2, 12, 30},
                                          Case{2, 600, 2, 2, 14, 20}, Case{3, 12, 2, 2, 20, 30},
                                          Case{3, 600, 1, 3, 20, 20}, Case{4, 24, 3, 2, 40, 30},
+                                         Case{2, 6, 1, 2, 12, 10, Eviction::kFifo},
+                                         Case{3, 12, 1, 2, 20, 10, Eviction::kLfu},
+                                         Case{3, 12, 1, 2, 20, 20, Eviction::kReuse},
                                          Case{16, 30, 2, 2, 150, 20}, Case{16, 900, 2, 2, 150, 10},
                                          // Longer than an edge may be.
                                          Case{255, 200, 2, 2, 6000, 4},

@@ -129,7 +129,7 @@ TEST_P(OptionBounds, AreAcceptedAtAndRefusedBeyondByName) {
 INSTANTIATE_TEST_SUITE_P(
     All, OptionBounds,
     ::testing::Values(Bound{"--port", "0", "-1", "65535", "65536"},
-                      Bound{"--page-size", "1", "0", "256", "257"},
+                      Bound{"--page-size", "1", "0", "1024", "1025"},
                       Bound{"--kv-memory", "1KiB", "1023", "16TiB", "17592186044417"},
                       Bound{"--threads", "1", "0", "256", "257"},
                       Bound{"--max-batch-tokens", "2", "1", "65536", "65537"},
@@ -186,6 +186,15 @@ TEST(Options, PrefixCachingIsOnOrOff) {
     EXPECT_THAT(Refused({"--prefix-caching", value}),
                 AllOf(HasSubstr("--prefix-caching"), HasSubstr("on or off")));
   }
+}
+
+TEST(Options, EvictionIsOneOfThePolicies) {
+  EXPECT_EQ(Accepted({}).eviction, radix::Eviction::kLru);
+  for (const radix::Eviction eviction : radix::kEvictions) {
+    const std::string name(Name(eviction));
+    EXPECT_EQ(Accepted({"--eviction", name.c_str()}).eviction, eviction);
+  }
+  EXPECT_THAT(Refused({"--eviction", "clock"}), AllOf(HasSubstr("--eviction"), HasSubstr("reuse")));
 }
 
 TEST(Options, FairnessIsSetByPassesAndAgeing) {
@@ -334,6 +343,7 @@ TEST(Options, HelpNamesEveryOptionWithItsDefaultAndVariable) {
                              "--max-queue",
                              "--served-model-name",
                              "--prefix-caching",
+                             "--eviction",
                              "--bind-threads",
                              "--max-passes",
                              "--mixed-prefill-tokens",
