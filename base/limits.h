@@ -8,7 +8,7 @@
 namespace banyan {
 
 inline constexpr std::int32_t kMinPageSize = 1;
-inline constexpr std::int32_t kMaxPageSize = 256;         // tokens per page
+inline constexpr std::int32_t kMaxPageSize = 1024;        // tokens per page
 inline constexpr std::int32_t kMaxPages = 1 << 26;        // pages in one pool
 inline constexpr std::int32_t kMaxThreads = 256;          // compute threads
 inline constexpr std::int32_t kMaxBatchTokens = 1 << 16;  // in one step

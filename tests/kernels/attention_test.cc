@@ -124,7 +124,7 @@ TEST_P(Attention, BitsDoNotDependOnChunkingPageSizePageIdsOrThreads) {
   constexpr int kCount = 200;
   const Tokens tokens(GetParam(), kCount, 2);
   const Rows whole = Stage(GetParam(), 16, 13, 1).Step(tokens, 0, kCount, ShuffledPages(13, 2));
-  for (const int page_size : {1, 3, 16, 64}) {
+  for (const int page_size : {1, 3, 16, 64, 1024}) {
     for (const int threads : {1, 2, 3}) {
       for (const int step : {1, 7, 50, kCount}) {
         // Single tokens are the slow case: once, on scattered pages and several threads.

@@ -147,7 +147,7 @@ class SharedPrefix : public ::testing::TestWithParam<int> {
     return static_cast<int>((tokens + page_size() - 1) / page_size());
   }
 };
-INSTANTIATE_TEST_SUITE_P(PageSizes, SharedPrefix, ::testing::Values(1, 3, 16, 24, 64, 128));
+INSTANTIATE_TEST_SUITE_P(PageSizes, SharedPrefix, ::testing::Values(1, 3, 16, 24, 64, 128, 1024));
 
 TEST_P(SharedPrefix, OfEveryLengthInPages) {
   constexpr int kLength = 200;

@@ -361,7 +361,7 @@ TEST(Load, OptionsOutOfRange) {
     return Model::Load(OpenBytes(TinyModel({}).Write()), options).status().code();
   };
   EXPECT_EQ(code({.threads = 0}), StatusCode::kInvalidArgument);
-  EXPECT_EQ(code({.page_size = 257}), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code({.page_size = 1025}), StatusCode::kInvalidArgument);
   EXPECT_EQ(code({.kv_memory = -1}), StatusCode::kInvalidArgument);
   EXPECT_EQ(code({.max_batch_tokens = 0}), StatusCode::kInvalidArgument);
   EXPECT_EQ(code({.max_batch_tokens = 1}), StatusCode::kOk);

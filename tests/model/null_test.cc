@@ -269,8 +269,8 @@ TEST(NullModel, OptionsOutOfRangeAreRefused) {
   EXPECT_EQ(code({.threads = 257}), kBad);
   EXPECT_EQ(code({.page_size = 0}), kBad);
   EXPECT_EQ(code({.page_size = 1}), absl::StatusCode::kOk);
-  EXPECT_EQ(code({.page_size = 256}), absl::StatusCode::kOk);
-  EXPECT_EQ(code({.page_size = 257}), kBad);
+  EXPECT_EQ(code({.page_size = 1024}), absl::StatusCode::kOk);
+  EXPECT_EQ(code({.page_size = 1025}), kBad);
   EXPECT_EQ(code({.kv_memory = -1}), kBad);
   EXPECT_EQ(code({.max_batch_tokens = 0}), kBad);
   EXPECT_EQ(code({.max_batch_tokens = 65536}), absl::StatusCode::kOk);

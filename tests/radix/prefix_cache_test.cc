@@ -370,10 +370,10 @@ TEST_F(PrefixCacheDeathTest, ClosingTwice) {
 
 TEST(PrefixCacheBoundsDeathTest, OptionsAreChecked) {
   EXPECT_DEATH(PrefixCache(Options{.page_size = 0, .pages = 1}), "CHECK failed");
-  EXPECT_DEATH(PrefixCache(Options{.page_size = 257, .pages = 1}), "CHECK failed");
+  EXPECT_DEATH(PrefixCache(Options{.page_size = 1025, .pages = 1}), "CHECK failed");
   EXPECT_DEATH(PrefixCache(Options{.page_size = 16, .pages = 0}), "CHECK failed");
   const PrefixCache smallest(Options{.page_size = 1, .pages = 1});
-  const PrefixCache largest(Options{.page_size = 256, .pages = 1});
+  const PrefixCache largest(Options{.page_size = 1024, .pages = 1});
   EXPECT_EQ(smallest.available_pages(), largest.available_pages());
 }
 
