@@ -58,6 +58,7 @@ void EvictionCheck::Pin(const Client& client) {
 void EvictionCheck::Check() {
   if (!evicted_) return;
   evicted_ = false;
+  if (stage_.scenario.cache.eviction != radix::Eviction::kLru) return;
   for (const Client& client : stage_.clients) {
     if (client.running && client.publishes) Pin(client);
   }

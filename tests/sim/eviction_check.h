@@ -1,5 +1,5 @@
-// Whether eviction takes what was used longest ago: a naive trie of whole pages, each with the time
-// of its last use, against what the tree still has after pages were evicted.
+// Whether eviction, where it is LRU, takes what was used longest ago: a naive trie of whole pages,
+// each with the time of its last use, against what the tree still has after pages were evicted.
 #pragma once
 
 #include <cstdint>

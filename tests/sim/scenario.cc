@@ -183,6 +183,11 @@ Scenario MakeScenario(std::uint64_t seed) {
   if (random.OneIn(3)) {
     scenario.scheduler.mixed_prefill_tokens = random.Between(1, random.OneIn(2) ? 2 : 8);
   }
+  if (random.OneIn(3)) {
+    const auto policies = static_cast<int>(radix::kEvictions.size());
+    scenario.cache.eviction =
+        radix::kEvictions[static_cast<std::size_t>(random.Between(0, policies - 1))];
+  }
   return scenario;
 }
 
@@ -192,7 +197,8 @@ std::string Words(const Scenario& scenario) {
   };
   const scheduler::Options& bounds = scenario.scheduler;
   return number("page size", scenario.cache.page_size) + number(", pages", scenario.cache.pages) +
-         (scenario.ample ? " (ample)" : "") + number(", running", bounds.max_running) +
+         (scenario.ample ? " (ample)" : "") + ", eviction " +
+         std::string(Name(scenario.cache.eviction)) + number(", running", bounds.max_running) +
          number(", batch", bounds.max_batch_tokens) +
          number(", beside decodes", bounds.mixed_prefill_tokens) +
          number(", context", bounds.context_length) + number(", passes", bounds.max_passes) +
