@@ -43,7 +43,8 @@ class Departed {
     std::array<std::uint32_t, 16> entries{};
   };
 
-  Line& LineOf(std::uint64_t hash) { return lines_[hash % lines_.size()]; }
+  // The last bit of every hash is set.
+  Line& LineOf(std::uint64_t hash) { return lines_[(hash >> 1) % lines_.size()]; }
   std::uint32_t Recall(std::uint64_t hash);
 
   std::vector<std::uint64_t> hashes_;  // by page of the tree; 0: a tail

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "base/check.h"
-#include "loadtest/simulate/mix.h"
+#include "loadtest/workload/random.h"
 
 namespace banyan::loadtest {
 namespace {
@@ -21,7 +21,7 @@ std::int32_t LeastLoaded(std::span<const std::int64_t> load) {
 
 std::uint64_t Hash(std::span<const TokenId> tokens) {
   std::uint64_t hash = tokens.size();
-  for (const TokenId token : tokens) hash = Mix(hash ^ static_cast<std::uint64_t>(token));
+  for (const TokenId token : tokens) hash = HashKey(hash, static_cast<std::uint64_t>(token));
   return hash;
 }
 
@@ -40,9 +40,8 @@ Router::Router(Routing routing, std::int32_t replicas) : routing_(routing) {
   if (routing != Routing::kConsistentHash) return;
   for (std::int32_t replica = 0; replica < replicas; ++replica) {
     for (std::int32_t place = 0; place < kPlaces; ++place) {
-      const auto name =
-          static_cast<std::uint64_t>(replica) << 32 | static_cast<std::uint64_t>(place);
-      ring_.emplace_back(Mix(name), replica);
+      ring_.emplace_back(
+          HashKey(static_cast<std::uint64_t>(replica), static_cast<std::uint64_t>(place)), replica);
     }
   }
   std::sort(ring_.begin(), ring_.end());

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "loadtest/report/plot.h"
+#include "loadtest/report/page_parts.h"
 #include "loadtest/simulate/simulate_report.h"
 
 namespace banyan::loadtest {
@@ -14,6 +14,7 @@ namespace {
 
 // How much further right than the largest pool an unlimited one is drawn.
 constexpr double kBeyond = 2;
+constexpr const char* kTitle = "Simulation of a prefix cache";
 constexpr std::size_t kMostLatencyCurves = kMostSeries / 2;
 
 double Size(const SimulateReport& report, const SimulatedRow& row) {
@@ -84,7 +85,7 @@ void MarkKnees(const SimulateReport& report, const std::vector<PoolCurve>& curve
   }
 }
 
-std::string HitPlot(const SimulateReport& report, std::vector<PoolCurve> curves) {
+Plot HitPlot(const SimulateReport& report, std::vector<PoolCurve> curves) {
   const std::size_t all = curves.size();
   if (all > kMostSeries) curves.resize(kMostSeries);
   Plot plot = PoolPlot(report, "Hit rate against pool size", "cached share of prompt tokens",
@@ -94,10 +95,10 @@ std::string HitPlot(const SimulateReport& report, std::vector<PoolCurve> curves)
         Line(report, curve, curve.name, [](const SimulatedRow& row) { return row.hit_rate; }));
   }
   MarkKnees(report, curves, plot);
-  return Svg(plot);
+  return plot;
 }
 
-std::string LatencyPlot(const SimulateReport& report, std::vector<PoolCurve> curves) {
+Plot LatencyPlot(const SimulateReport& report, std::vector<PoolCurve> curves) {
   const std::size_t all = curves.size();
   if (all > kMostLatencyCurves) curves.resize(kMostLatencyCurves);
   Plot plot = PoolPlot(report, "Time to the first token against pool size",
@@ -111,79 +112,72 @@ std::string LatencyPlot(const SimulateReport& report, std::vector<PoolCurve> cur
     }
   }
   MarkKnees(report, curves, plot);
-  return Svg(plot);
+  return plot;
 }
 
-void Cell(std::string& table, const std::string& text) {
-  absl::StrAppend(&table, "<td>", EscapeHtml(text), "</td>");
-}
-
-std::string Rows(const SimulateReport& report) {
-  std::string table = "<table><thead><tr>";
-  std::vector<std::string> names = {"pool pages", "GiB",     "page",     "eviction",
-                                    "replicas",   "routing", "hit rate", "refused"};
+std::string TableOf(const SimulateReport& report) {
+  std::vector<std::string> head = {"pool pages", "GiB",     "page",     "eviction",
+                                   "replicas",   "routing", "hit rate", "refused"};
   if (!report.serial) {
-    for (const char* name : {"TTFT p50 (s)", "TTFT p99 (s)", "end to end p50 (s)", "p99 (s)",
+    for (const char* name : {"TTFT p50 (s)", "TTFT p99 (s)", "latency p50 (s)", "latency p99 (s)",
                              "requests/s", "goodput/s", "preemptions"}) {
-      names.emplace_back(name);
+      head.emplace_back(name);
     }
   }
-  for (const std::string& name : names) absl::StrAppend(&table, "<th>", name, "</th>");
-  table += "</tr></thead><tbody>\n";
+  Rows rows;
   for (const SimulatedRow& row : report.rows) {
     const auto gib = Gib(report, row);
-    table += "<tr>";
-    Cell(table, PoolText(row.pool_pages));
-    Cell(table, gib ? absl::StrFormat("%.1f", *gib) : "-");
-    Cell(table, absl::StrCat(row.page_tokens));
-    Cell(table, std::string(Name(row.eviction)));
-    Cell(table, absl::StrCat(row.replicas));
-    Cell(table, row.routing ? std::string(Name(*row.routing)) : "-");
-    Cell(table, absl::StrFormat("%.4f", row.hit_rate));
-    Cell(table, absl::StrCat(row.refused));
-    if (row.summary) {
-      const Group& group = row.summary->all;
-      for (const Histogram* times : {&group.ttft_scheduled, &group.latency}) {
-        for (const double q : {0.5, 0.99}) {
-          Cell(table, absl::StrFormat("%.3f", Seconds(Tick(times->Quantile(q)))));
-        }
+    std::vector<std::string>& cells = rows.emplace_back();
+    cells = {PoolText(row.pool_pages),
+             gib ? absl::StrFormat("%.1f", *gib) : "-",
+             absl::StrCat(row.page_tokens),
+             std::string(Name(row.eviction)),
+             absl::StrCat(row.replicas),
+             row.routing ? std::string(Name(*row.routing)) : "-",
+             absl::StrFormat("%.4f", row.hit_rate),
+             absl::StrCat(row.refused)};
+    if (!row.summary) continue;
+    const Group& group = row.summary->all;
+    for (const Histogram* times : {&group.ttft_scheduled, &group.latency}) {
+      for (const double q : {0.5, 0.99}) {
+        cells.push_back(absl::StrFormat("%.3f", Seconds(Tick(times->Quantile(q)))));
       }
-      Cell(table, absl::StrFormat("%.2f", row.summary->requests_per_second));
-      Cell(table, absl::StrFormat("%.2f", row.summary->goodput));
-      Cell(table, absl::StrCat(row.preemptions));
     }
-    table += "</tr>\n";
+    cells.push_back(absl::StrFormat("%.2f", row.summary->requests_per_second));
+    cells.push_back(absl::StrFormat("%.2f", row.summary->goodput));
+    cells.push_back(absl::StrCat(row.preemptions));
   }
-  return table + "</tbody></table>\n";
+  return HtmlTable(head, rows);
+}
+
+std::string Paragraph(const std::string& text) {
+  return absl::StrCat("<p>", EscapeHtml(text), "</p>\n");
 }
 
 }  // namespace
 
 std::string Page(const SimulateReport& report) {
   const std::vector<PoolCurve> curves = Curves(report);
-  std::string body = absl::StrCat("<p>", EscapeHtml(report.source), "</p>\n");
+  std::string body = absl::StrCat("<h1>", kTitle, "</h1>\n<p class=\"sub\">",
+                                  EscapeHtml(report.source), "</p>\n");
   if (report.serial) {
-    body +=
-        "<p>Without concurrency: each prompt goes through the tree at its arrival, and answers "
-        "are not kept.</p>\n";
+    body += Paragraph(
+        "Without concurrency: each prompt goes through the tree at its arrival, and answers are not "
+        "kept.");
   } else {
-    absl::StrAppend(&body, "<p>Costs, in nanoseconds: <code>", EscapeHtml(Json(report.cost)),
-                    "</code></p>\n");
+    body += Paragraph(absl::StrCat("Costs, in nanoseconds: ", Json(report.cost)));
   }
-  if (report.slo.any()) {
-    absl::StrAppend(&body, "<p>Goodput under ", EscapeHtml(Text(report.slo)), ".</p>\n");
-  }
+  if (report.slo.any()) body += Paragraph(absl::StrCat("Goodput under ", Text(report.slo), "."));
   for (const PoolCurve& curve : curves) {
     if (curve.knee) {
-      absl::StrAppend(&body, "<p>",
-                      EscapeHtml(absl::StrCat(curve.name, ": ", KneeLine(report, curve))),
-                      ".</p>\n");
+      body += Paragraph(absl::StrCat(curve.name, ": ", KneeLine(report, curve), "."));
     }
   }
-  body += HitPlot(report, curves);
-  if (!report.serial) body += LatencyPlot(report, curves);
-  body += Rows(report);
-  return HtmlPage("Simulation of a prefix cache", body);
+  std::vector<Plot> plots = {HitPlot(report, curves)};
+  if (!report.serial) plots.push_back(LatencyPlot(report, curves));
+  absl::StrAppend(&body, HtmlHeading("Against the pool's size"), HtmlPlots(plots),
+                  HtmlHeading("Every simulation"), TableOf(report));
+  return HtmlPage(kTitle, body);
 }
 
 }  // namespace banyan::loadtest

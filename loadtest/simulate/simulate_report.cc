@@ -131,6 +131,7 @@ std::vector<PoolCurve> Curves(const SimulateReport& report) {
 
 std::string Json(const SimulateReport& report) {
   json::object object;
+  object["schema"] = "banyan-loadtest-simulate/1";
   object["source"] = report.source;
   object["mode"] = report.serial ? "serial" : "full";
   if (!report.serial) object["cost"] = json::parse(Json(report.cost));
@@ -147,15 +148,15 @@ std::string Json(const SimulateReport& report) {
 }
 
 std::string Table(const SimulateReport& report) {
-  std::string table = absl::StrFormat("%10s %8s %5s %-5s %3s %-12s %6s %8s", "pool pages", "GiB",
-                                      "page", "evict", "x", "routing", "hits", "refused");
+  std::string table = absl::StrFormat("%10s %8s %4s %-5s %4s %-12s %6s %8s", "pool pages", "GiB",
+                                      "page", "evict", "repl", "routing", "hits", "refused");
   if (!report.serial) {
     absl::StrAppendFormat(&table, " %8s %8s %7s %7s", "TTFT p50", "p99 (s)", "req/s", "goodput");
   }
   table += "\n";
   for (const SimulatedRow& row : report.rows) {
     const auto gib = Gib(report, row);
-    absl::StrAppendFormat(&table, "%10s %8s %5d %-5s %3d %-12s %6.4f %8d", PoolText(row.pool_pages),
+    absl::StrAppendFormat(&table, "%10s %8s %4d %-5s %4d %-12s %6.4f %8d", PoolText(row.pool_pages),
                           gib ? absl::StrFormat("%.1f", *gib) : "-", row.page_tokens,
                           std::string(Name(row.eviction)), row.replicas,
                           row.routing ? std::string(Name(*row.routing)) : "-", row.hit_rate,

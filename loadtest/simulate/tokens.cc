@@ -5,14 +5,14 @@
 #include <string>
 
 #include "base/check.h"
-#include "loadtest/simulate/mix.h"
+#include "loadtest/workload/random.h"
 
 namespace banyan::loadtest {
 namespace {
 
 // `scattered` is Mix(key). One multiplication: there are hundreds of millions of tokens.
 TokenId Token(std::uint64_t scattered, std::uint64_t index) {
-  std::uint64_t bits = scattered ^ (index + 1) * 0x9E3779B97F4A7C15;
+  std::uint64_t bits = scattered ^ (index + 1) * kGolden;
   bits = (bits ^ bits >> 32) * 0xD6E8FEB86659FD93;
   return static_cast<TokenId>(bits >> 33);
 }
@@ -36,8 +36,9 @@ void AppendTokens(std::uint64_t key, std::int64_t tokens, std::vector<TokenId>& 
   const std::size_t before = to.size();
   to.resize(before + static_cast<std::size_t>(tokens));
   TokenId* const out = to.data() + before;
-  for (std::int64_t i = 0; i < tokens; ++i)
+  for (std::int64_t i = 0; i < tokens; ++i) {
     out[i] = Token(scattered, static_cast<std::uint64_t>(i));
+  }
 }
 
 void AppendTokens(const Message& message, std::int32_t least_segment, std::vector<TokenId>& to) {
@@ -59,7 +60,7 @@ std::int64_t CountTokens(const Message& message, std::int32_t least_segment) {
 }
 
 std::uint64_t AnswerKey(std::int64_t conversation, std::int64_t turn) {
-  return Mix(Mix(static_cast<std::uint64_t>(conversation)) ^ ~static_cast<std::uint64_t>(turn));
+  return HashKey(static_cast<std::uint64_t>(conversation), ~static_cast<std::uint64_t>(turn));
 }
 
 std::int64_t AnswerTokens(const Turn& turn) {

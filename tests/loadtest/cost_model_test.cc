@@ -3,10 +3,13 @@
 #include <string>
 #include <vector>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace banyan::loadtest {
 namespace {
+
+using ::testing::HasSubstr;
 
 constexpr CostModel kCost{.step = 1e6,
                           .prompt_token = 1000,
@@ -14,12 +17,6 @@ constexpr CostModel kCost{.step = 1e6,
                           .decode_token = 30'000,
                           .decode_context = 40,
                           .request = 5e5};
-
-// Whether an error's message has these words.
-testing::AssertionResult Names(const std::string& message, const std::string& words) {
-  if (message.find(words) != std::string::npos) return testing::AssertionSuccess();
-  return testing::AssertionFailure() << message;
-}
 
 Sequence Rows(const std::vector<TokenId>& tokens, std::int64_t first, Logits logits) {
   Sequence sequence;
@@ -77,12 +74,12 @@ TEST(CostModel, WhatIsWrongIsNamed) {
     EXPECT_EQ(read.status().code(), absl::StatusCode::kInvalidArgument) << json;
     return std::string(read.status().message());
   };
-  EXPECT_TRUE(Names(message("{"), "JSON object"));
-  EXPECT_TRUE(Names(message("[1]"), "JSON object"));
-  EXPECT_TRUE(Names(message(R"({"steps": 1})"), "no 'steps'"));
-  EXPECT_TRUE(Names(message(R"({"step": "1"})"), "'step' of a cost model is no number"));
-  EXPECT_TRUE(Names(message(R"({"step": -1})"), "not from 0 to a day"));
-  EXPECT_TRUE(Names(message(R"({"step": 86400000000001})"), "not from 0 to a day"));
+  EXPECT_THAT(message("{"), HasSubstr("JSON object"));
+  EXPECT_THAT(message("[1]"), HasSubstr("JSON object"));
+  EXPECT_THAT(message(R"({"steps": 1})"), HasSubstr("no 'steps'"));
+  EXPECT_THAT(message(R"({"step": "1"})"), HasSubstr("'step' of a cost model is no number"));
+  EXPECT_THAT(message(R"({"step": -1})"), HasSubstr("not from 0 to a day"));
+  EXPECT_THAT(message(R"({"step": 86400000000001})"), HasSubstr("not from 0 to a day"));
   EXPECT_TRUE(ParseCostModel(R"({"step": 86400000000000})").ok());
 }
 

@@ -88,6 +88,7 @@ TEST(SimulateReport, JsonNamesPoolPolicyAndHitRate) {
   EXPECT_EQ(rows[1].at("pool_pages").as_int64(), 10);
   EXPECT_EQ(rows[1].at("policy").as_string(), "lru");
   EXPECT_EQ(rows[1].at("hit_rate").as_double(), 0.25);
+  EXPECT_EQ(json.at("schema").as_string(), "banyan-loadtest-simulate/1");
   EXPECT_EQ(json.at("mode").as_string(), "serial");
   EXPECT_FALSE(rows[1].as_object().contains("routing"));
   EXPECT_FALSE(rows[1].as_object().contains("ttft_ms"));

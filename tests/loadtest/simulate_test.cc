@@ -5,12 +5,14 @@
 #include <string>
 #include <vector>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/loadtest/simulate_fixture.h"
 
 namespace banyan::loadtest {
 namespace {
 
+using ::testing::HasSubstr;
 using std::chrono::milliseconds;
 
 constexpr CostModel kCost{.step = 1'000'000,
@@ -25,12 +27,6 @@ SimulateOptions Small() {
   options.page_tokens = 4;
   options.cost = kCost;
   return options;
-}
-
-// Whether an error's message has these words.
-testing::AssertionResult Names(const std::string& message, const std::string& words) {
-  if (message.find(words) != std::string::npos) return testing::AssertionSuccess();
-  return testing::AssertionFailure() << message;
 }
 
 SimulatedRow Run(const Workload& workload, const SimulateOptions& options) {
@@ -164,11 +160,11 @@ TEST(Simulate, OptionsOutOfTheirBoundsAreNamed) {
     EXPECT_EQ(row.status().code(), absl::StatusCode::kInvalidArgument);
     return std::string(row.status().message());
   };
-  EXPECT_TRUE(Names(message([](auto& o) { o.page_tokens = 0; }), "tokens of a page"));
-  EXPECT_TRUE(Names(message([](auto& o) { o.page_tokens = 1025; }), "tokens of a page"));
-  EXPECT_TRUE(Names(message([](auto& o) { o.pool_pages = (1 << 26) + 1; }), "pages of a pool"));
-  EXPECT_TRUE(Names(message([](auto& o) { o.replicas = 0; }), "replicas"));
-  EXPECT_TRUE(Names(message([](auto& o) { o.replicas = kMaxReplicas + 1; }), "replicas"));
+  EXPECT_THAT(message([](auto& o) { o.page_tokens = 0; }), HasSubstr("tokens of a page"));
+  EXPECT_THAT(message([](auto& o) { o.page_tokens = 1025; }), HasSubstr("tokens of a page"));
+  EXPECT_THAT(message([](auto& o) { o.pool_pages = (1 << 26) + 1; }), HasSubstr("pages of a pool"));
+  EXPECT_THAT(message([](auto& o) { o.replicas = 0; }), HasSubstr("replicas"));
+  EXPECT_THAT(message([](auto& o) { o.replicas = kMaxReplicas + 1; }), HasSubstr("replicas"));
   EXPECT_TRUE(
       Names(message([](auto& o) { o.scheduler.max_running = o.scheduler.max_batch_tokens; }),
             "tokens of a step"));
