@@ -12,7 +12,6 @@
 #include "loadtest/commands/options.h"
 #include "loadtest/report/compare.h"
 #include "loadtest/report/report.h"
-#include "loadtest/workload/bytes.h"
 
 namespace banyan::loadtest {
 namespace {
@@ -26,24 +25,8 @@ struct CompareOptions {
   std::uint64_t seed = 1;
 };
 
-absl::StatusOr<std::string> ReadWhole(const std::string& path) {
-  const absl::StatusOr<std::unique_ptr<ByteSource>> source = OpenBytes(path);
-  if (!source.ok()) return source.status();
-  std::string text;
-  std::vector<char> part(std::size_t{1} << 20);
-  for (;;) {
-    const absl::StatusOr<std::size_t> read = (*source)->Read(part.data(), part.size());
-    if (!read.ok()) return read.status();
-    if (*read == 0) return text;
-    if (text.size() + *read > kMaxReportBytes) {
-      return absl::InvalidArgumentError(absl::StrCat(path, " is over 1 GiB"));
-    }
-    text.append(part.data(), *read);
-  }
-}
-
 absl::StatusOr<Report> ReadReport(const std::string& path) {
-  const absl::StatusOr<std::string> text = ReadWhole(path);
+  const absl::StatusOr<std::string> text = ReadWhole(path, kMaxReportBytes);
   if (!text.ok()) {
     return absl::Status(text.status().code(),
                         absl::StrCat("cannot read ", text.status().message()));

@@ -2,11 +2,14 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <memory>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/quote.h"
 #include "loadtest/report/report.h"
+#include "loadtest/workload/bytes.h"
 
 namespace banyan::loadtest {
 
@@ -40,6 +43,22 @@ bool WriteReport(const std::string& path, std::string_view bytes) {
   const absl::Status written = WriteFile(path, bytes);
   if (!written.ok()) Fail(written);  // it names the path
   return written.ok();
+}
+
+absl::StatusOr<std::string> ReadWhole(const std::string& path, std::size_t most) {
+  const absl::StatusOr<std::unique_ptr<ByteSource>> source = OpenBytes(path);
+  if (!source.ok()) return source.status();
+  std::string text;
+  std::vector<char> part(std::size_t{1} << 20);
+  for (;;) {
+    const absl::StatusOr<std::size_t> read = (*source)->Read(part.data(), part.size());
+    if (!read.ok()) return read.status();
+    if (*read == 0) return text;
+    if (text.size() + *read > most) {
+      return absl::InvalidArgumentError(absl::StrCat(path, " has over ", most, " bytes"));
+    }
+    text.append(part.data(), *read);
+  }
 }
 
 bool Print(std::string_view text) {

@@ -1,6 +1,7 @@
 // What the commands' options have in common.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,9 @@ CLI::Option* AddTime(CLI::App& app, const std::string& name, Tick& time, const s
 
 // Writes to `path` if it is not ""; says so on stderr when it cannot. False then.
 bool WriteReport(const std::string& path, std::string_view bytes);
+
+// All of a file of at most `most` bytes, decompressed where it is an archive. The status names it.
+absl::StatusOr<std::string> ReadWhole(const std::string& path, std::size_t most);
 
 // On stdout. False when it could not be written.
 bool Print(std::string_view text);

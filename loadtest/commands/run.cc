@@ -184,10 +184,7 @@ int RunCommandLine(const TypedRun& typed) {
   if (!command.ok()) return Fail(command.status());
   absl::StatusOr<Workload> workload = MakeWorkload(command->workload);
   if (!workload.ok()) return Fail(workload.status());
-  for (const BadLine& bad : workload->bad_lines) {
-    std::fprintf(stderr, "skipped line %lld: %s\n", static_cast<long long>(bad.line),
-                 bad.why.c_str());
-  }
+  ShowBadLines(*workload);
   RaiseFileLimit();
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGINT, OnInterrupt);

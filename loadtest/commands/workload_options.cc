@@ -1,6 +1,7 @@
 #include "loadtest/commands/workload_options.h"
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <vector>
 
 #include "absl/strings/numbers.h"
@@ -111,6 +112,13 @@ absl::StatusOr<Workload> MakeWorkload(const WorkloadOptions& options) {
   const absl::Status fitted = Apply(options.fit, *workload);
   if (!fitted.ok()) return fitted;
   return workload;
+}
+
+void ShowBadLines(const Workload& workload) {
+  for (const BadLine& bad : workload.bad_lines) {
+    std::fprintf(stderr, "skipped line %lld: %s\n", static_cast<long long>(bad.line),
+                 bad.why.c_str());
+  }
 }
 
 }  // namespace banyan::loadtest

@@ -30,4 +30,7 @@ void AddWorkloadOptions(CLI::App& app, WorkloadOptions& options);
 // Read or made, salted and fitted.
 absl::StatusOr<Workload> MakeWorkload(const WorkloadOptions& options);
 
+// On stderr, what was skipped.
+void ShowBadLines(const Workload& workload);
+
 }  // namespace banyan::loadtest

@@ -158,11 +158,12 @@ std::string Paragraph(const std::string& text) {
 
 std::string Page(const SimulateReport& report) {
   const std::vector<PoolCurve> curves = Curves(report);
-  std::string body = absl::StrCat("<h1>", kTitle, "</h1>\n<p class=\"sub\">",
-                                  EscapeHtml(report.source), "</p>\n");
+  std::string body =
+      absl::StrCat("<h1>", kTitle, "</h1>\n<p class=\"sub\">", EscapeHtml(report.source), "</p>\n");
   if (report.serial) {
     body += Paragraph(
-        "Without concurrency: each prompt goes through the tree at its arrival, and answers are not "
+        "Without concurrency: each prompt goes through the tree at its arrival, and answers are "
+        "not "
         "kept.");
   } else {
     body += Paragraph(absl::StrCat("Costs, in nanoseconds: ", Json(report.cost)));

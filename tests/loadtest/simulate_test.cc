@@ -12,8 +12,8 @@
 namespace banyan::loadtest {
 namespace {
 
-using ::testing::HasSubstr;
 using std::chrono::milliseconds;
+using ::testing::HasSubstr;
 
 constexpr CostModel kCost{.step = 1'000'000,
                           .prompt_token = 1000,
