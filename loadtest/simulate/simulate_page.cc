@@ -15,7 +15,6 @@ namespace {
 // How much further right than the largest pool an unlimited one is drawn.
 constexpr double kBeyond = 2;
 constexpr const char* kTitle = "Simulation of a prefix cache";
-constexpr std::size_t kMostLatencyCurves = kMostSeries / 2;
 
 double Size(const SimulateReport& report, const SimulatedRow& row) {
   if (const auto gib = Gib(report, row)) return *gib;
@@ -57,9 +56,9 @@ std::vector<double> Places(const SimulateReport& report, const PoolCurve& curve)
 }
 
 template <class F>
-Series Line(const SimulateReport& report, const PoolCurve& curve, std::string name, F value) {
+Series Line(const SimulateReport& report, const PoolCurve& curve, F value) {
   Series series;
-  series.name = std::move(name);
+  series.name = curve.name;
   series.mark = Series::Mark::kLinePoints;
   series.x = Places(report, curve);
   for (const std::size_t row : curve.rows) series.y.push_back(value(report.rows[row]));
@@ -75,44 +74,39 @@ std::string Note(const SimulateReport& report, std::size_t shown, std::size_t cu
   return note;
 }
 
+// Where several curves have their knee, it is not said whose it is: the page's text does.
 void MarkKnees(const SimulateReport& report, const std::vector<PoolCurve>& curves, Plot& plot) {
   for (const PoolCurve& curve : curves) {
-    if (!curve.knee) continue;
-    const SimulatedRow& knee = report.rows[*curve.knee];
-    if (knee.pool_pages == 0) continue;
-    const std::string which = curves.size() > 1 ? absl::StrCat(": ", curve.name) : "";
-    plot.markers.push_back({Size(report, knee), absl::StrCat("knee", which)});
-  }
-}
-
-Plot HitPlot(const SimulateReport& report, std::vector<PoolCurve> curves) {
-  const std::size_t all = curves.size();
-  if (all > kMostSeries) curves.resize(kMostSeries);
-  Plot plot = PoolPlot(report, "Hit rate against pool size", "cached share of prompt tokens",
-                       Note(report, curves.size(), all));
-  for (const PoolCurve& curve : curves) {
-    plot.series.push_back(
-        Line(report, curve, curve.name, [](const SimulatedRow& row) { return row.hit_rate; }));
-  }
-  MarkKnees(report, curves, plot);
-  return plot;
-}
-
-Plot LatencyPlot(const SimulateReport& report, std::vector<PoolCurve> curves) {
-  const std::size_t all = curves.size();
-  if (all > kMostLatencyCurves) curves.resize(kMostLatencyCurves);
-  Plot plot = PoolPlot(report, "Time to the first token against pool size",
-                       "seconds, from the scheduled time", Note(report, curves.size(), all));
-  for (const PoolCurve& curve : curves) {
-    for (const auto& [name, q] : {std::pair("p50", 0.5), std::pair("p99", 0.99)}) {
-      const auto ttft = [q = q](const SimulatedRow& row) {
-        return Seconds(Tick(row.summary->all.ttft_scheduled.Quantile(q)));
-      };
-      plot.series.push_back(Line(report, curve, absl::StrCat(name, ", ", curve.name), ttft));
+    if (!curve.knee || *curve.knee == curve.rows.back()) continue;
+    const double at = Size(report, report.rows[*curve.knee]);
+    const auto same = std::find_if(plot.markers.begin(), plot.markers.end(),
+                                   [&](const Marker& marker) { return marker.x == at; });
+    if (same != plot.markers.end()) {
+      same->label = "knee";
+    } else {
+      plot.markers.push_back({at, curves.size() > 1 ? absl::StrCat("knee: ", curve.name) : "knee"});
     }
   }
+}
+
+// The first curves, as many as a plot can have.
+template <class F>
+Plot PlotOf(const SimulateReport& report, std::vector<PoolCurve> curves, std::string title,
+            std::string y, F value) {
+  const std::size_t all = curves.size();
+  if (all > kMostSeries) curves.resize(kMostSeries);
+  Plot plot = PoolPlot(report, std::move(title), std::move(y), Note(report, curves.size(), all));
+  for (const PoolCurve& curve : curves) plot.series.push_back(Line(report, curve, value));
   MarkKnees(report, curves, plot);
   return plot;
+}
+
+Plot LatencyPlot(const SimulateReport& report, const std::vector<PoolCurve>& curves,
+                 std::string title, double q) {
+  return PlotOf(report, curves, std::move(title), "seconds, from the scheduled time",
+                [q](const SimulatedRow& row) {
+                  return Seconds(Tick(row.summary->all.ttft_scheduled.Quantile(q)));
+                });
 }
 
 std::string TableOf(const SimulateReport& report) {
@@ -174,8 +168,13 @@ std::string Page(const SimulateReport& report) {
       body += Paragraph(absl::StrCat(curve.name, ": ", KneeLine(report, curve), "."));
     }
   }
-  std::vector<Plot> plots = {HitPlot(report, curves)};
-  if (!report.serial) plots.push_back(LatencyPlot(report, curves));
+  std::vector<Plot> plots = {PlotOf(report, curves, "Hit rate against pool size",
+                                    "cached share of prompt tokens",
+                                    [](const SimulatedRow& row) { return row.hit_rate; })};
+  if (!report.serial) {
+    plots.push_back(LatencyPlot(report, curves, "TTFT p50 against pool size", 0.5));
+    plots.push_back(LatencyPlot(report, curves, "TTFT p99 against pool size", 0.99));
+  }
   absl::StrAppend(&body, HtmlHeading("Against the pool's size"), HtmlPlots(plots),
                   HtmlHeading("Every simulation"), TableOf(report));
   return HtmlPage(kTitle, body);

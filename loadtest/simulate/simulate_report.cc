@@ -71,10 +71,25 @@ json::object JsonOf(const SimulateReport& report, const SimulatedRow& row) {
   return object;
 }
 
-std::string CurveName(const SimulatedRow& row) {
-  std::string name = absl::StrCat(std::string(Name(row.eviction)), ", pages of ", row.page_tokens);
-  if (row.replicas > 1) {
-    absl::StrAppend(&name, ", ", row.replicas, " replicas by ", std::string(Name(*row.routing)));
+// Whether rows differ in it.
+template <class T>
+bool Differs(const SimulateReport& report, T SimulatedRow::*member) {
+  return std::any_of(report.rows.begin(), report.rows.end(), [&](const SimulatedRow& row) {
+    return row.*member != report.rows[0].*member;
+  });
+}
+
+// Of what rows differ in, and the policy.
+std::string CurveName(const SimulateReport& report, const SimulatedRow& row) {
+  std::string name(Name(row.eviction));
+  if (Differs(report, &SimulatedRow::page_tokens)) {
+    absl::StrAppend(&name, ", pages of ", row.page_tokens);
+  }
+  if (Differs(report, &SimulatedRow::replicas)) {
+    absl::StrAppend(&name, ", ", row.replicas, " replicas");
+  }
+  if (Differs(report, &SimulatedRow::routing)) {
+    absl::StrAppend(&name, ", ", std::string(Name(*row.routing)));
   }
   return name;
 }
@@ -91,10 +106,14 @@ void FindKnee(const SimulateReport& report, PoolCurve& curve) {
 std::string KneeLine(const SimulateReport& report, const PoolCurve& curve) {
   const SimulatedRow& knee = report.rows[*curve.knee];
   const SimulatedRow& last = report.rows[curve.rows.back()];
+  const char* const of = last.pool_pages == 0 ? "an unlimited pool" : "the largest pool";
+  if (&knee == &last) {
+    return absl::StrFormat("no knee: no smaller pool has %.0f%% of the hit rate %.4f of %s",
+                           100 * kKneeShare, last.hit_rate, of);
+  }
   std::string line = absl::StrCat("knee at ", PoolText(knee.pool_pages), " pages");
   if (const auto gib = Gib(report, knee)) absl::StrAppendFormat(&line, " (%.1f GiB)", *gib);
-  absl::StrAppendFormat(&line, ": hit rate %.4f of %.4f with %s", knee.hit_rate, last.hit_rate,
-                        last.pool_pages == 0 ? "an unlimited pool" : "the largest pool");
+  absl::StrAppendFormat(&line, ": hit rate %.4f of %.4f with %s", knee.hit_rate, last.hit_rate, of);
   return line;
 }
 
@@ -111,7 +130,7 @@ std::string PoolText(std::int64_t pool_pages) {
 std::vector<PoolCurve> Curves(const SimulateReport& report) {
   std::vector<PoolCurve> curves;
   for (std::size_t i = 0; i < report.rows.size(); ++i) {
-    const std::string name = CurveName(report.rows[i]);
+    const std::string name = CurveName(report, report.rows[i]);
     auto curve = std::find_if(curves.begin(), curves.end(),
                               [&](const PoolCurve& at) { return at.name == name; });
     if (curve == curves.end()) curve = curves.insert(curves.end(), {name, {}, std::nullopt});

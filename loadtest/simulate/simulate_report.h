@@ -22,7 +22,7 @@ struct SimulateReport {
 
 // Rows that differ in nothing but their pool.
 struct PoolCurve {
-  std::string name;               // "lru, pages of 16, 2 replicas by prefix": what tells it apart
+  std::string name;               // "lru, prefix": the policy, and what else tells it apart
   std::vector<std::size_t> rows;  // by pool; the unlimited one is the last
   // The smallest pool with kKneeShare of the hit rate of the last one; nullopt: of one row alone.
   std::optional<std::size_t> knee;

@@ -59,7 +59,7 @@ def test_lists_are_multiplied_and_the_page_is_written(tmp_path):
     assert all(row["ttft_ms"]["p50"] >= 8 for row in rows), "a step at least"
     assert rows[0]["pool_gib"] == 12.5 and "pool_gib" not in rows[1]
     assert report["cost"]["step"] == COSTS["step"]
-    assert page.read_text().count("<svg") == 2
+    assert page.read_text().count("<figure") == 3
 
 
 def test_the_table_is_for_people():

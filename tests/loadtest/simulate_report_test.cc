@@ -76,6 +76,28 @@ TEST(SimulateReport, PoliciesAreCurvesOfTheirOwn) {
   EXPECT_NE(curves[0].name, curves[1].name);
 }
 
+TEST(SimulateReport, AKneeIsToldUnlessItIsTheLargestPool) {
+  const auto line = [](double small) {
+    const SimulateReport report = Serial({Row(10, small), Row(0, 0.5)});
+    return KneeLine(report, Curves(report)[0]);
+  };
+  EXPECT_EQ(line(0.48), "knee at 10 pages: hit rate 0.4800 of 0.5000 with an unlimited pool");
+  EXPECT_EQ(line(0.4),
+            "no knee: no smaller pool has 95% of the hit rate 0.5000 of an unlimited pool");
+}
+
+TEST(SimulateReport, ACurveIsNamedByWhatRowsDifferIn) {
+  SimulatedRow other = Row(10, 0.1);
+  other.page_tokens = 32;
+  EXPECT_EQ(Curves(Serial({Row(10, 0.1), Row(20, 0.1)}))[0].name, "lru");
+  EXPECT_EQ(Curves(Serial({Row(10, 0.1), other}))[1].name, "lru, pages of 32");
+  other.replicas = 2;
+  other.routing = Routing::kPrefixAware;
+  SimulatedRow spread = other;
+  spread.routing = Routing::kRoundRobin;
+  EXPECT_EQ(Curves(Serial({other, spread}))[0].name, "lru, prefix");
+}
+
 TEST(SimulateReport, OneRowHasNoKnee) {
   EXPECT_FALSE(Curves(Serial({Row(10, 0.1)}))[0].knee.has_value());
 }
@@ -128,10 +150,10 @@ TEST(SimulateReport, ThePageHasItsPlotsAndEveryRow) {
     return found;
   };
   const std::string serial = Page(Serial({Row(10, 0.1), Row(20, 0.2), Row(0, 0.2)}));
-  EXPECT_EQ(count(serial, "<svg"), 1);
+  EXPECT_EQ(count(serial, "<figure"), 1);
   EXPECT_EQ(count(serial, "<tr>"), 1 + 3);
   const std::string full = Page(Full());
-  EXPECT_EQ(count(full, "<svg"), 2);
+  EXPECT_EQ(count(full, "<figure"), 3);
   EXPECT_EQ(count(full, "<tr>"), 1 + 2);
 }
 

@@ -29,7 +29,7 @@ SimulateOptions Small() {
   return options;
 }
 
-SimulatedRow Run(const Workload& workload, const SimulateOptions& options) {
+SimulatedRow Simulated(const Workload& workload, const SimulateOptions& options) {
   auto row = Simulate(workload, options);
   EXPECT_TRUE(row.ok()) << row.status();
   return row.ok() ? *std::move(row) : SimulatedRow();
@@ -46,7 +46,7 @@ SimulatedRow Run(const Workload& workload, const SimulateOptions& options) {
 TEST(Simulate, TimesAreThoseOfTheCostModel) {
   Turn second = Ask(std::nullopt, {{2, 3}}, 1);
   second.think = milliseconds(1);
-  const SimulatedRow row = Run(
+  const SimulatedRow row = Simulated(
       Of({Talk({Ask(Tick(0), {{1, 10}}, 2), second}), Talk({Ask(milliseconds(5), {{3, 6}}, 1)})}),
       Small());
   EXPECT_EQ(row.requests, 3);
@@ -69,15 +69,15 @@ TEST(Simulate, TimesAreThoseOfTheCostModel) {
 }
 
 TEST(Simulate, RequestsOfOneMomentShareAStep) {
-  const SimulatedRow row =
-      Run(Of({Talk({Ask(Tick(0), {{1, 10}}, 1)}), Talk({Ask(Tick(0), {{2, 6}}, 1)})}), Small());
+  const SimulatedRow row = Simulated(
+      Of({Talk({Ask(Tick(0), {{1, 10}}, 1)}), Talk({Ask(Tick(0), {{2, 6}}, 1)})}), Small());
   EXPECT_EQ(row.summary->all.ttft.min(), 500'000 + 1'000'000 + 16'000 + 45 + 15);
   EXPECT_EQ(row.summary->all.ttft.max(), row.summary->all.ttft.min());
 }
 
 TEST(Simulate, WhoArrivesDuringAStepWaitsForItsEnd) {
-  const SimulatedRow row =
-      Run(Of({Talk({Ask(Tick(0), {{1, 10}}, 1)}), Talk({Ask(Tick(1), {{2, 6}}, 1)})}), Small());
+  const SimulatedRow row = Simulated(
+      Of({Talk({Ask(Tick(0), {{1, 10}}, 1)}), Talk({Ask(Tick(1), {{2, 6}}, 1)})}), Small());
   EXPECT_EQ(row.summary->all.ttft.min(), 1'510'045);
   EXPECT_EQ(row.summary->all.ttft.max(), 1'510'045 + 1'006'015 - 1);
 }
@@ -86,16 +86,16 @@ TEST(Simulate, WithTwoReplicasNobodyWaits) {
   SimulateOptions options = Small();
   options.replicas = 2;
   options.routing = Routing::kLeastLoaded;
-  const SimulatedRow row =
-      Run(Of({Talk({Ask(Tick(0), {{1, 10}}, 1)}), Talk({Ask(Tick(1), {{2, 6}}, 1)})}), options);
+  const SimulatedRow row = Simulated(
+      Of({Talk({Ask(Tick(0), {{1, 10}}, 1)}), Talk({Ask(Tick(1), {{2, 6}}, 1)})}), options);
   EXPECT_EQ(row.summary->all.ttft.min(), 1'506'015);
   EXPECT_EQ(row.summary->all.ttft.max(), 1'510'045);
 }
 
 // A turn that has a time of its own is sent when the answer before is there, if that is later.
 TEST(Simulate, ATurnWaitsForTheAnswerBefore) {
-  const SimulatedRow row =
-      Run(Of({Talk({Ask(Tick(0), {{1, 10}}, 1), Ask(milliseconds(1), {{2, 4}}, 1)})}), Small());
+  const SimulatedRow row = Simulated(
+      Of({Talk({Ask(Tick(0), {{1, 10}}, 1), Ask(milliseconds(1), {{2, 4}}, 1)})}), Small());
   EXPECT_EQ(row.summary->queueing.max(), 1'510'045 - 1'000'000);
   EXPECT_GT(row.summary->all.ttft_scheduled.max(), row.summary->all.ttft.max());
 }
@@ -103,13 +103,13 @@ TEST(Simulate, ATurnWaitsForTheAnswerBefore) {
 // The rendezvous of the real scheduler: one computes, the others follow.
 TEST(Simulate, OfEqualPromptsAtOnceOneIsComputed) {
   std::vector<Conversation> same(5, Talk({Ask(Tick(0), {{1, 21}}, 3)}));
-  const SimulatedRow row = Run(Of(same), Small());
+  const SimulatedRow row = Simulated(Of(same), Small());
   EXPECT_EQ(row.prompt_tokens, 5 * 21);
   EXPECT_EQ(row.cached_tokens, 4 * 20);
 }
 
 TEST(Simulate, AnswersOfUnknownLengthHaveOne) {
-  const SimulatedRow row = Run(Of({Talk({Ask(Tick(0), {{1, 10}}, 0)})}), Small());
+  const SimulatedRow row = Simulated(Of({Talk({Ask(Tick(0), {{1, 10}}, 0)})}), Small());
   EXPECT_EQ(row.summary->output_tokens, 256);
 }
 
@@ -118,7 +118,7 @@ TEST(Simulate, TextSharesItsBeginning) {
   first.messages[0].text = "You are a helpful assistant. What is a tree?";
   Turn second = Ask(milliseconds(9), {}, 1);
   second.messages[0].text = "You are a helpful assistant. Is it green?";
-  const SimulatedRow row = Run(Of({Talk({first}), Talk({second})}), Small());
+  const SimulatedRow row = Simulated(Of({Talk({first}), Talk({second})}), Small());
   EXPECT_EQ(row.prompt_tokens, 11 + 11);
   EXPECT_EQ(row.cached_tokens, 7);  // "You are a helpful assistant." has 28 bytes
 }
@@ -128,7 +128,7 @@ TEST(Simulate, PromptsThatCannotFitAreRefusedAtTheBound) {
     SimulateOptions options = Small();
     options.pool_pages = pages;
     options.scheduler.context_length = context;
-    return Run(Of({Talk({Ask(Tick(0), {{1, prompt}}, 1)})}), options).refused;
+    return Simulated(Of({Talk({Ask(Tick(0), {{1, prompt}}, 1)})}), options).refused;
   };
   EXPECT_EQ(refused(6, 2, 0), 0);
   EXPECT_EQ(refused(7, 2, 0), 0);
@@ -142,10 +142,11 @@ TEST(Simulate, PromptsThatCannotFitAreRefusedAtTheBound) {
 TEST(Simulate, TurnsAfterARefusedOneAreRefusedToo) {
   SimulateOptions options = Small();
   options.pool_pages = 3;
-  const SimulatedRow row = Run(Of({Talk({Ask(Tick(0), {{1, 5}}, 1), Ask(std::nullopt, {{2, 9}}, 1),
-                                         Ask(std::nullopt, {{3, 1}}, 1)}),
-                                   Talk({Ask(milliseconds(50), {{4, 5}}, 1)})}),
-                               options);
+  const SimulatedRow row =
+      Simulated(Of({Talk({Ask(Tick(0), {{1, 5}}, 1), Ask(std::nullopt, {{2, 9}}, 1),
+                          Ask(std::nullopt, {{3, 1}}, 1)}),
+                    Talk({Ask(milliseconds(50), {{4, 5}}, 1)})}),
+                options);
   EXPECT_EQ(row.requests, 4);
   EXPECT_EQ(row.refused, 2);
   EXPECT_EQ(row.summary->all.requests, 2);
@@ -165,9 +166,8 @@ TEST(Simulate, OptionsOutOfTheirBoundsAreNamed) {
   EXPECT_THAT(message([](auto& o) { o.pool_pages = (1 << 26) + 1; }), HasSubstr("pages of a pool"));
   EXPECT_THAT(message([](auto& o) { o.replicas = 0; }), HasSubstr("replicas"));
   EXPECT_THAT(message([](auto& o) { o.replicas = kMaxReplicas + 1; }), HasSubstr("replicas"));
-  EXPECT_TRUE(
-      Names(message([](auto& o) { o.scheduler.max_running = o.scheduler.max_batch_tokens; }),
-            "tokens of a step"));
+  EXPECT_THAT(message([](auto& o) { o.scheduler.max_running = o.scheduler.max_batch_tokens; }),
+              HasSubstr("tokens of a step"));
 }
 
 // Whatever the policy and the routing: every request is finished or refused, and what was asked for
@@ -188,7 +188,7 @@ TEST(Simulate, EveryRequestIsFinishedOrRefused) {
         options.routing = routing;
         options.replicas = 2;
         options.scheduler.headroom_tokens = 1;
-        const SimulatedRow row = Run(workload, options);
+        const SimulatedRow row = Simulated(workload, options);
         ASSERT_EQ(row.requests, CountTurns(workload));
         ASSERT_EQ(row.summary->all.requests + row.refused, row.requests);
         ASSERT_LE(row.cached_tokens, row.prompt_tokens - row.summary->all.requests);
@@ -212,8 +212,8 @@ TEST(Simulate, TheSameAgainIsTheSame) {
   options.pool_pages = 60;
   options.replicas = 3;
   options.routing = Routing::kPrefixAware;
-  const SimulatedRow first = Run(workload, options);
-  const SimulatedRow second = Run(workload, options);
+  const SimulatedRow first = Simulated(workload, options);
+  const SimulatedRow second = Simulated(workload, options);
   EXPECT_EQ(first.cached_tokens, second.cached_tokens);
   EXPECT_EQ(first.preemptions, second.preemptions);
   EXPECT_EQ(first.evicted_pages, second.evicted_pages);
@@ -228,7 +228,7 @@ TEST(Simulate, RoutingByPrefixAndByHashHitMoreThanRoundRobin) {
     SimulateOptions options = Small();
     options.replicas = 4;
     options.routing = routing;
-    return Run(workload, options).hit_rate;
+    return Simulated(workload, options).hit_rate;
   };
   const double spread = hit_rate(Routing::kRoundRobin);
   EXPECT_GT(hit_rate(Routing::kPrefixAware), spread + 0.05);
