@@ -360,6 +360,7 @@ std::vector<Plot> SweepPlots(const std::vector<Side>& steps) {
       plot("Time per token against throughput", "output tokens/s", "ms (TPOT)", Scale::kLog);
   Plot latency =
       plot("Latency against throughput", "requests/s answered", "ms, from sent", Scale::kLog);
+  rate.y.from = 0;
   rate.series.push_back(OverSteps("answered", steps, OfferedRate, answered));
   if (steps.front().summary.slo.any()) {
     rate.series.push_back(OverSteps(absl::StrCat("within ", Text(steps.front().summary.slo)), steps,
