@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 
 from machine import machine
+from results import emit
 from server import Banyan, note
 from speed import write_into
 
@@ -137,10 +138,7 @@ def main():
     note("\n" + table)
     if args.into:
         write_into(args.into, "fidelity", table)
-    text = json.dumps(out, indent=1)
-    print(text)
-    if args.output:
-        pathlib.Path(args.output).write_text(text + "\n")
+    emit(out, args.output)
 
 
 if __name__ == "__main__":

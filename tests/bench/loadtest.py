@@ -31,6 +31,7 @@ import time
 
 import loadtest_peers as peers
 from machine import machine
+from results import emit
 from server import Server, note
 from speed import write_into
 
@@ -300,10 +301,7 @@ def main():
     args.client_cpu, args.server_cpu = processors()
     with peers.chosen(args) as args.peers:
         out = bench(args)
-    text = json.dumps(out, indent=1)
-    print(text)
-    if args.output:
-        pathlib.Path(args.output).write_text(text + "\n")
+    emit(out, args.output)
 
 
 if __name__ == "__main__":

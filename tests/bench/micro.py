@@ -18,6 +18,7 @@ import subprocess
 import sys
 
 from machine import machine
+from results import emit
 
 HERE = pathlib.Path(__file__).resolve().parent
 # What every run of Google Benchmark has; everything else is a counter.
@@ -72,10 +73,7 @@ def main():
         ours = out["benchmarks"]
         out["times_quicker"] = {name: round(ns / ours[name.split(" ")[0]]["ns"], 1)
                                 for name, ns in theirs["ns"].items() if name.split(" ")[0] in ours}
-    text = json.dumps(out, indent=1)
-    print(text)
-    if args.output:
-        pathlib.Path(args.output).write_text(text + "\n")
+    emit(out, args.output)
     if args.plot:
         import plot  # only now: it needs matplotlib
         plot.draw(out["benchmarks"], args.plot)

@@ -17,13 +17,12 @@ same work in turn, A B A B, in one run; the ratios (Banyan / peer, more is bette
           weights + pool.
 """
 import argparse
-import json
-import pathlib
 import re
 
 from machine import machine
 from pressure import pressure
 from replays import replay
+from results import emit
 from server import Banyan, LlamaServer, note
 from speed import Prompts, Row, markdown, rate, speed, write_into
 
@@ -107,10 +106,7 @@ def main():
     if "pressure" in works:
         note("pressure")
         out["pressure"] = pressure(args)
-    text = json.dumps(out, indent=1)
-    print(text)
-    if args.output:
-        pathlib.Path(args.output).write_text(text + "\n")
+    emit(out, args.output)
 
 
 if __name__ == "__main__":
