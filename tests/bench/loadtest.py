@@ -9,8 +9,9 @@ The load tester runs on one processor, a server without a model (null_server.cc)
   requests   answers of one token, closed loop: as many as it can.
   streams    streams whose tokens are sent one by one when they are due. The server says when it read the request and
              sent the first and the last token; what the load tester says of the same, by the same clock, is later by
-             its lag.
-  schedule   an open loop at a part of `requests`: from when a request was due to its first byte.
+             its lag. They begin evenly: in a closed loop those that end late together begin again together, and their
+             tokens come in ever larger heaps.
+  schedule   an open loop at a stated rate: from when a request was due to its first byte.
   open       streams open at once, and the memory that they take.
   long       two lengths of run, and what memory a request takes.
 
@@ -36,10 +37,11 @@ from server import Server, note
 from speed import write_into
 
 AT_ONCE = 64  # of the comparison; a worker of guidellm has at most 100
-STREAMS = 1100
 GAP_MS = 10
+STREAM_TOKENS = 128
+STREAMS_PER_S = 800  # 1,024 at once
 OPEN = 10_000
-SCHEDULE_SHARE = 0.6
+SCHEDULE_RATE = 10_000
 
 
 class NullServer(Server):
@@ -128,9 +130,8 @@ def measure_requests(args):
 def measure_streams(args):
     server = NullServer(args, "--gap-ms", GAP_MS, "--first-ms", GAP_MS, "--stamps")
     try:
-        # They join one after another, so that their tokens are spread over the gap.
-        run = Run(args, server.url, *streams(100_000, 128), "--concurrency", STREAMS, "--ramp", "2s", "--warm-up", "4s",
-                  "--duration", f"{args.seconds + 4}s")
+        run = Run(args, server.url, *streams(100_000, STREAM_TOKENS), "--rate", STREAMS_PER_S, "--arrivals", "constant",
+                  "--warm-up", "4s", "--duration", f"{args.seconds + 4}s")
         lag = lags(run.report)
         gap = run.summary["inter_token"]
         return dict(tokens_per_s=tokens_seen(run.report), cpu_share=run.report["client"]["cpu_share"],
@@ -140,12 +141,12 @@ def measure_streams(args):
         server.stop()
 
 
-def measure_schedule(args, rate):
+def measure_schedule(args):
     server = NullServer(args)
     try:
-        run = Run(args, server.url, *tiny(int(rate * args.seconds)), "--rate", rate)
+        run = Run(args, server.url, *tiny(SCHEDULE_RATE * args.seconds), "--rate", SCHEDULE_RATE)
         lag = run.summary["queueing"]
-        return dict(rate=rate, per_s=run.summary["requests_per_second"], cpu_share=run.report["client"]["cpu_share"],
+        return dict(per_s=run.summary["requests_per_second"], cpu_share=run.report["client"]["cpu_share"],
                     lag_p50_ms=lag["p50_ms"], lag_p99_ms=lag["p99_ms"], lag_max_ms=lag["max_ms"])
     finally:
         server.stop()
@@ -186,9 +187,9 @@ def measure_peers(args):
         for peer in args.peers:
             note(f"    {peer.name}")
             out[peer.name] = dict(requests=peer.requests(server.url, AT_ONCE),
-                                  tokens=peer.tokens(paced.url, AT_ONCE, 128))
+                                  tokens=peer.tokens(paced.url, AT_ONCE, STREAM_TOKENS))
         tiny_run = Run(args, server.url, *tiny(args.requests), "--concurrency", AT_ONCE)
-        run = Run(args, paced.url, *streams(4000, 128), "--concurrency", AT_ONCE)
+        run = Run(args, paced.url, *streams(4000, STREAM_TOKENS), "--concurrency", AT_ONCE)
         ours = dict(
             requests=dict(per_cpu_s=per_cpu_second(tiny_run, tiny_run.summary["ok"]),
                           own=tiny_run.summary["requests_per_second"]),
@@ -213,14 +214,12 @@ def medians(rounds):
 
 def round_of(args):
     out = {}
-    for name, measure in (("requests", measure_requests), ("streams", measure_streams)):
+    measures = dict(requests=measure_requests, streams=measure_streams, schedule=measure_schedule)
+    if args.peers:
+        measures["peers"] = measure_peers
+    for name, measure in measures.items():
         note(f"  {name}")
         out[name] = measure(args)
-    note("  schedule")
-    out["schedule"] = measure_schedule(args, round(SCHEDULE_SHARE * out["requests"]["per_s"]))
-    if args.peers:
-        note("  peers")
-        out["peers"] = measure_peers(args)
     return out
 
 
@@ -232,11 +231,11 @@ def markdown(args, before, out):
     ours, streams_, schedule, open_, long = (out[key] for key in ("requests", "streams", "schedule", "open", "long"))
     rows = [
         (f"requests/s, answers of one token, {AT_ONCE} at once", f"{ours['per_s']:,.0f}", "5,000"),
-        (f"tokens/s seen, {STREAMS:,} streams of a token each {GAP_MS} ms", f"{streams_['tokens_per_s']:,.0f}",
-         "100,000"),
+        (f"tokens/s seen, {STREAMS_PER_S} streams a second (constant) of {STREAM_TOKENS} tokens, {GAP_MS} ms apart",
+         f"{streams_['tokens_per_s']:,.0f}", "100,000"),
         ("processor that this takes", f"{100 * streams_['cpu_share']:.0f}%", ""),
         lag_row("lag of seeing those tokens, p50 / p99 / max", streams_, "p99 under 1 ms"),
-        lag_row(f"lag of sending {schedule['rate']:,.0f} requests/s (Poisson), p50 / p99 / max", schedule,
+        lag_row(f"lag of sending {SCHEDULE_RATE:,} requests/s (Poisson), p50 / p99 / max", schedule,
                 "p99 under 1 ms"),
         ("streams open at once", f"{open_['streams']:,.0f}", f"{OPEN:,}"),
         ("memory with them", f"{open_['resident_bytes'] / 2**20:.0f} MiB, {open_['bytes_per_stream'] / 1024:.1f} KiB "
@@ -253,7 +252,8 @@ def markdown(args, before, out):
         lines += ["", f"| per second of the client's processor time, {AT_ONCE} at once | Banyan | peer | ratio | at least |",
                   "|---|---|---|---|---|"]
         for peer in args.peers:
-            for what, title in (("requests", "requests, answers of one token"), ("tokens", "tokens, answers of 128")):
+            for what, title in (("requests", "requests, answers of one token"),
+                                ("tokens", f"tokens, answers of {STREAM_TOKENS}")):
                 load = out["peers"][peer.name][what]
                 lines.append(f"| {title}, beside {peer.name} {peer.version} | "
                              f"{out['peers']['banyan'][what]['per_cpu_s']:,.0f} | {load['per_cpu_s']:,.0f} | "
