@@ -18,6 +18,7 @@
 #include <span>
 #include <string_view>
 
+#include "kernels/kv_shape.h"
 #include "kernels/tensor.h"
 
 namespace banyan::kernels {

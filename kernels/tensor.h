@@ -49,19 +49,6 @@ void DequantizeRow(const HostTensor& tensor, std::int64_t row, std::span<float> 
 // The same for the one block at `block`: ShapeOf(type).block floats.
 void DequantizeBlock(DType type, const std::byte* block, float* out);
 
-// The KV page store. One page holds, for each layer, keys then values, each kv_heads planes of
-// page_size slots of head_dim values in f16, in whatever order within a plane the backend reads
-// best.
-struct KvShape {
-  std::int32_t layers = 0;
-  std::int32_t kv_heads = 0;
-  std::int32_t head_dim = 0;   // a multiple of 8
-  std::int32_t page_size = 0;  // tokens
-  std::int32_t pages = 0;
-
-  std::int64_t values_per_token() const { return std::int64_t{2} * layers * kv_heads * head_dim; }
-};
-
 // Which elements of a head one angle turns.
 enum class RopePairs : std::uint8_t {
   kNeighbours,  // x[2i] and x[2i + 1]

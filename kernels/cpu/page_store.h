@@ -12,6 +12,7 @@
 
 #include "kernels/cpu/buffer.h"
 #include "kernels/cpu/ops.h"
+#include "kernels/kv_shape.h"
 #include "kernels/tensor.h"
 
 namespace banyan::kernels {

@@ -1,0 +1,42 @@
+// The KV page store as a backend is told of it, and how many bytes it takes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace banyan::kernels {
+
+// How pages keep keys and values. A number is rounded once, when it is written, and attention reads
+// what was written; nothing holds a second copy.
+enum class KvFormat : std::uint8_t {
+  kF16,   // IEEE 754 binary16
+  kBf16,  // bfloat16: the range of a float in the bytes of f16
+  kFp8,   // e4m3 of the OCP 8-bit floating point specification 1.0, saturating at 448
+  kInt8,  // -127..127 times one scale (f16) per token, KV head, and key or value
+};
+inline constexpr std::array kKvFormats = {KvFormat::kF16, KvFormat::kBf16, KvFormat::kFp8,
+                                          KvFormat::kInt8};
+
+// As `--kv-dtype` takes it: "f16", "bf16", "fp8", "int8".
+std::string_view NameOf(KvFormat format);
+std::optional<KvFormat> FindKvFormat(std::string_view name);
+
+// One page holds, for each layer, keys then values, each kv_heads planes of page_size slots of
+// head_dim numbers, in whatever order within a plane the backend reads best.
+struct KvShape {
+  std::int32_t layers = 0;
+  std::int32_t kv_heads = 0;
+  std::int32_t head_dim = 0;   // a multiple of 8
+  std::int32_t page_size = 0;  // tokens
+  std::int32_t pages = 0;
+  KvFormat format = KvFormat::kF16;
+
+  std::int64_t values_per_token() const { return std::int64_t{2} * layers * kv_heads * head_dim; }
+};
+
+// Exactly what a token takes in a page, its scales included.
+std::int64_t BytesPerToken(const KvShape& shape);
+
+}  // namespace banyan::kernels
