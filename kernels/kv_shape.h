@@ -19,13 +19,19 @@ enum class KvFormat : std::uint8_t {
 inline constexpr std::array kKvFormats = {KvFormat::kF16, KvFormat::kBf16, KvFormat::kFp8,
                                           KvFormat::kInt8};
 
-// As `--kv-dtype` takes it: "f16", "bf16", "fp8", "int8".
-std::string_view NameOf(KvFormat format);
+struct KvLayout {
+  std::string_view name;         // as `--kv-dtype` takes it: "f16", "bf16", "fp8", "int8"
+  std::int32_t bytes = 0;        // of a number
+  std::int32_t scale_bytes = 0;  // of a token's key or value in one head; 0: there is no scale
+};
+const KvLayout& LayoutOf(KvFormat format);
 std::optional<KvFormat> FindKvFormat(std::string_view name);
 
 // One page holds, for each layer, keys then values, each kv_heads planes of page_size slots of
-// head_dim numbers, in whatever order within a plane the backend reads best.
+// head_dim numbers, in whatever order within a plane the backend reads best, and then the scales.
 struct KvShape {
+  static constexpr std::int32_t kMaxHeadDim = 1024;
+
   std::int32_t layers = 0;
   std::int32_t kv_heads = 0;
   std::int32_t head_dim = 0;   // a multiple of 8

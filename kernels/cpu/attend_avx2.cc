@@ -8,14 +8,24 @@
 
 namespace banyan::kernels::avx2 {
 
+namespace {
+
 // Tiles of 8 to 12 sums: what two multiply-adds per cycle of latency 4 ask for, and what sixteen
 // registers hold.
+template <class F>
 void Attend(const AttendWork& work) {
-  static constexpr Tile kTiles[] = {AttendTile<Lanes8, 1, 8>, AttendTile<Lanes8, 2, 4>,
-                                    AttendTile<Lanes8, 3, 4>, AttendTile<Lanes8, 4, 2>,
-                                    AttendTile<Lanes8, 5, 2>, AttendTile<Lanes8, 6, 2>};
+  static constexpr Tile kTiles[] = {AttendTile<Lanes8, F, 1, 8>, AttendTile<Lanes8, F, 2, 4>,
+                                    AttendTile<Lanes8, F, 3, 4>, AttendTile<Lanes8, F, 4, 2>,
+                                    AttendTile<Lanes8, F, 5, 2>, AttendTile<Lanes8, F, 6, 2>};
   AttendTiles(kTiles, work);
 }
+
+}  // namespace
+
+void AttendF16(const AttendWork& work) { Attend<F16>(work); }
+void AttendBf16(const AttendWork& work) { Attend<Bf16>(work); }
+void AttendFp8(const AttendWork& work) { Attend<Fp8>(work); }
+void AttendInt8(const AttendWork& work) { Attend<Int8>(work); }
 
 void Merge(const float* partial, int head_dim, float* state) {
   const Factors factors = MergeHeads<Lanes8>(partial[0], partial[1], state);

@@ -3,10 +3,12 @@
 // one chain over the keys in increasing order.
 
 #include <limits>
+#include <type_traits>
 
 #include "kernels/cpu/math_portable.h"
 #include "kernels/cpu/portable.h"
 #include "kernels/half.h"
+#include "kernels/small_floats.h"
 
 namespace banyan::kernels::portable {
 namespace {
@@ -14,17 +16,34 @@ namespace {
 constexpr int kWeightLanes = 2 * kLanes;
 static_assert(kWeightLanes == kTileKeys);
 
-// weights[j] = scale * (query . key j) as a power of 2, for whole tiles of keys of which one is
-// seen.
+float Widen(F16 /*format*/, std::uint16_t number) { return HalfToFloat(number); }
+float Widen(Bf16 /*format*/, std::uint16_t number) { return Bf16ToFloat(number); }
+float Widen(Fp8 /*format*/, std::uint8_t number) { return Fp8InUnits(number); }
+float Widen(Int8 /*format*/, std::int8_t number) { return number; }
+
+// What the score of key i of a tile is multiplied with.
+template <class F>
+float KeyFactor(const AttendWork& work, int tile, int i) {
+  const float scale = work.scale * kLog2E * F::kUnit;
+  if constexpr (F::kHasScales) return scale * HalfToFloat(work.chunk->key_scales[tile][i]);
+  if constexpr (std::is_same_v<F, Fp8>) {
+    const auto first = static_cast<Fp8::Number>(work.chunk->keys[tile][i]);
+    if ((first & 0x7f) == Fp8::kNaN) return std::numeric_limits<float>::quiet_NaN();
+  }
+  return scale;
+}
+
+// weights[j] = the score of key j as a power of 2, for whole tiles of keys of which one is seen.
+template <class F>
 void Scores(const AttendWork& work, const AttendQuery& query, float (&weights)[kChunkKeys]) {
-  const float scale = work.scale * kLog2E;
   for (int tile = query.first / kTileKeys; tile * kTileKeys < query.last; ++tile) {
     float sums[kTileKeys] = {};
-    const std::uint16_t* keys = work.chunk->keys[tile];
+    const auto* keys = reinterpret_cast<const typename F::Number*>(work.chunk->keys[tile]);
     for (int d = 0; d < work.head_dim; ++d, keys += kTileKeys)
       for (int i = 0; i < kTileKeys; ++i)
-        sums[i] = Fma(query.query[d], HalfToFloat(keys[i]), sums[i]);
-    for (int i = 0; i < kTileKeys; ++i) weights[tile * kTileKeys + i] = scale * sums[i];
+        sums[i] = Fma(query.query[d], Widen(F(), keys[i]), sums[i]);
+    for (int i = 0; i < kTileKeys; ++i)
+      weights[tile * kTileKeys + i] = KeyFactor<F>(work, tile, i) * sums[i];
   }
 }
 
@@ -60,15 +79,21 @@ Head Softmax(int first, int last, float (&weights)[kChunkKeys]) {
   return head;
 }
 
-// out[i] = sum over the seen j of weights[j] * values[j][d + i].
+// out[i] = the weighted sum of dimension d + i over the seen keys.
+template <class F>
 void WeightedSum(const AttendWork& work, const AttendQuery& query,
                  const float (&weights)[kChunkKeys], int d, float (&out)[kLanes]) {
   for (float& sum : out) sum = 0;
   for (int j = query.first; j < query.last; ++j) {
-    const std::uint16_t* value =
-        work.chunk->values[j / kTileKeys] + std::int64_t{j % kTileKeys} * work.head_dim + d;
-    for (int i = 0; i < kLanes; ++i) out[i] = Fma(weights[j], HalfToFloat(value[i]), out[i]);
+    const int tile = j / kTileKeys;
+    const int in_tile = j % kTileKeys;
+    const auto* value = reinterpret_cast<const typename F::Number*>(work.chunk->values[tile]) +
+                        std::int64_t{in_tile} * work.head_dim + d;
+    float weight = weights[j];
+    if constexpr (F::kHasScales) weight *= HalfToFloat(work.chunk->value_scales[tile][in_tile]);
+    for (int i = 0; i < kLanes; ++i) out[i] = Fma(weight, Widen(F(), value[i]), out[i]);
   }
+  for (float& sum : out) sum *= F::kUnit;
 }
 
 // What a state and a partial are multiplied with to be added.
@@ -86,9 +111,10 @@ Factors MergeHeads(const Head& partial, float* state) {
   return factors;
 }
 
+template <class F>
 void AttendOne(const AttendWork& work, const AttendQuery& query) {
   float weights[kChunkKeys];
-  Scores(work, query, weights);
+  Scores<F>(work, query, weights);
   const Head head = Softmax(query.first, query.last, weights);
   Factors factors = {};
   if (work.into == AttendInto::kStates) {
@@ -99,7 +125,7 @@ void AttendOne(const AttendWork& work, const AttendQuery& query) {
   }
   for (int d = 0; d < work.head_dim; d += kLanes) {
     float sums[kLanes];
-    WeightedSum(work, query, weights, d, sums);
+    WeightedSum<F>(work, query, weights, d, sums);
     float* out = query.result + kPartialHeader + d;
     for (int i = 0; i < kLanes; ++i)
       out[i] = work.into == AttendInto::kStates ? Fma(sums[i], factors.take, out[i] * factors.keep)
@@ -107,11 +133,17 @@ void AttendOne(const AttendWork& work, const AttendQuery& query) {
   }
 }
 
+template <class F>
+void Attend(const AttendWork& work) {
+  for (int q = 0; q < work.count; ++q) AttendOne<F>(work, work.queries[q]);
+}
+
 }  // namespace
 
-void Attend(const AttendWork& work) {
-  for (int q = 0; q < work.count; ++q) AttendOne(work, work.queries[q]);
-}
+void AttendF16(const AttendWork& work) { Attend<F16>(work); }
+void AttendBf16(const AttendWork& work) { Attend<Bf16>(work); }
+void AttendFp8(const AttendWork& work) { Attend<Fp8>(work); }
+void AttendInt8(const AttendWork& work) { Attend<Int8>(work); }
 
 void Merge(const float* partial, int head_dim, float* state) {
   const Factors factors = MergeHeads({.greatest = partial[0], .sum = partial[1]}, state);

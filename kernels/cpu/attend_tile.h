@@ -3,10 +3,10 @@
 // dimensions in increasing order; for a query and a dimension the result is one chain over the keys
 // in increasing order: the same chains for one query as for many.
 //
-// V is one register, with V::kLanes floats. A register tile is kQueries queries times kWidth
-// vectors of keys or of dimensions. Halves are widened as they are loaded, which costs nothing
-// beside the multiply-adds. Loops over the registers of a tile are all unrolled: a single one that
-// is not would keep it in memory.
+// V is one register, with V::kLanes floats, F the format of the pages. A register tile is kQueries
+// queries times kWidth vectors of keys or of dimensions. Numbers are widened as they are loaded,
+// which costs little beside the multiply-adds. Loops over the registers of a tile are all unrolled:
+// a single one that is not would keep it in memory.
 #pragma once
 
 #include <immintrin.h>
@@ -45,84 +45,130 @@ template <class V, int kQueries, int kWidth, class L, class R>
 }
 
 // To the second level of the caches: in the first, requests wait for each other.
-[[gnu::always_inline]] inline void Fetch(const std::uint16_t* at) { _mm_prefetch(at, _MM_HINT_T1); }
+[[gnu::always_inline]] inline void Fetch(const void* at) { _mm_prefetch(at, _MM_HINT_T1); }
 
-// weights[q][16 t ..] = scale * (query q . key) for the keys of the kTiles tiles from t on.
-template <class V, int kTiles, int kQueries>
+template <class F>
+constexpr int kLineNumbers = 64 / sizeof(typename F::Number);
+
+template <class F>
+[[gnu::always_inline]] inline const typename F::Number* NumbersAt(const std::byte* at) {
+  return reinterpret_cast<const typename F::Number*>(at);
+}
+
+// What the scores of V::kLanes keys of tile t from `lane` on are multiplied with.
+template <class V, class F>
+[[gnu::always_inline]] inline V KeyFactors(const AttendWork& work, int t, int lane) {
+  const V scale = V::Of(work.scale * kLog2E * F::kUnit);
+  if constexpr (F::kHasScales)
+    return Mul(scale, V::Widen(F16(), work.chunk->key_scales[t] + lane));
+  else
+    return V::OrNaN(F(), scale, NumbersAt<F>(work.chunk->keys[t]) + lane);
+}
+
+// weights[q][16 t ..] = the scores of query q and the keys of the kTiles tiles from t on.
+template <class V, class F, int kTiles, int kQueries>
 [[gnu::always_inline]] inline void ScoreTiles(const AttendWork& work, int t,
                                               const float* const (&queries)[kQueries],
-                                              const ChunkHalves* next,
+                                              const ChunkTiles* next,
                                               float (*weights)[kChunkKeys]) {
   constexpr int kVectors = kTileKeys / V::kLanes;
+  constexpr int kFetchEvery = kLineNumbers<F> / kTileKeys;
   V sums[kQueries][kTiles * kVectors];
   Clear(sums);
+  if constexpr (F::kHasScales) {
+    if (next != nullptr) {
+      for (int i = t; i < t + kTiles; ++i) {
+        Fetch(next->key_scales[i]);
+        Fetch(next->value_scales[i]);
+      }
+    }
+  }
   for (int d = 0; d < work.head_dim; ++d) {
-    if (next != nullptr)
-      for (int i = 0; i < kTiles; ++i) Fetch(next->keys[t + i] + d * kTileKeys);
+    const int at = d * kTileKeys;
+    if (next != nullptr && d % kFetchEvery == 0)
+      for (int i = 0; i < kTiles; ++i) Fetch(NumbersAt<F>(next->keys[t + i]) + at);
     const auto key = [&](int i) {
-      return V::Widen(work.chunk->keys[t + i / kVectors] + d * kTileKeys +
-                      i % kVectors * V::kLanes);
+      return V::Widen(
+          F(), NumbersAt<F>(work.chunk->keys[t + i / kVectors]) + at + i % kVectors * V::kLanes);
     };
     MultiplyAdd([&](int q) { return V::Of(queries[q][d]); }, key, sums);
   }
-  const V scale = V::Of(work.scale * kLog2E);
 #pragma GCC unroll 16
-  for (int q = 0; q < kQueries; ++q)
+  for (int i = 0; i < kTiles * kVectors; ++i) {
+    const V factor = KeyFactors<V, F>(work, t + i / kVectors, i % kVectors * V::kLanes);
 #pragma GCC unroll 16
-    for (int i = 0; i < kTiles * kVectors; ++i)
-      Put(Mul(sums[q][i], scale), weights[q] + t * kTileKeys + i * V::kLanes);
+    for (int q = 0; q < kQueries; ++q)
+      Put(Mul(sums[q][i], factor), weights[q] + t * kTileKeys + i * V::kLanes);
+  }
 }
 
-template <class V, int kWidth, int kQueries>
+template <class V, class F, int kWidth, int kQueries>
 [[gnu::always_inline]] inline void Scores(const AttendWork& work,
                                           const TileQueries<kQueries>& queries,
-                                          const ChunkHalves* next, float (*weights)[kChunkKeys]) {
+                                          const ChunkTiles* next, float (*weights)[kChunkKeys]) {
   constexpr int kTiles = kWidth * V::kLanes / kTileKeys;
   int t = queries.begin / kTileKeys;
   const int end = (queries.end + kTileKeys - 1) / kTileKeys;
-  for (; t + kTiles <= end; t += kTiles) ScoreTiles<V, kTiles>(work, t, queries.at, next, weights);
+  for (; t + kTiles <= end; t += kTiles)
+    ScoreTiles<V, F, kTiles>(work, t, queries.at, next, weights);
   if constexpr (kTiles > 1)
-    for (; t < end; ++t) ScoreTiles<V, 1>(work, t, queries.at, next, weights);
+    for (; t < end; ++t) ScoreTiles<V, F, 1>(work, t, queries.at, next, weights);
+}
+
+// Weights times the scales of the values.
+template <class V, int kQueries>
+[[gnu::always_inline]] inline void ScaleWeights(const AttendWork& work,
+                                                const TileQueries<kQueries>& queries,
+                                                float (*weights)[kChunkKeys]) {
+  for (int t = queries.begin / kTileKeys; t * kTileKeys < queries.end; ++t) {
+    for (int lane = 0; lane < kTileKeys; lane += V::kLanes) {
+      const V scales = V::Widen(F16(), work.chunk->value_scales[t] + lane);
+#pragma GCC unroll 16
+      for (int q = 0; q < kQueries; ++q) {
+        float* at = weights[q] + t * kTileKeys + lane;
+        Put(Mul(V::Load(at), scales), at);
+      }
+    }
+  }
 }
 
 // The weighted sums of the values in kWidth vectors from dimension d on, to the results.
-template <class V, int kWidth, int kQueries>
+template <class V, class F, int kWidth, int kQueries>
 [[gnu::always_inline]] inline void WeightedSum(const AttendWork& work,
                                                float* const (&results)[kQueries],
                                                const TileQueries<kQueries>& queries, int d,
                                                const float (*weights)[kChunkKeys],
                                                const Factors (&factors)[kQueries],
-                                               const ChunkHalves* next) {
-  constexpr int kLineHalves = 32;
+                                               const ChunkTiles* next) {
   V sums[kQueries][kWidth];
   Clear(sums);
   // Of one tile: keys that all queries see.
   const auto all = [&](int j, int end) __attribute__((always_inline)) {
     const std::int64_t at = std::int64_t{j % kTileKeys} * work.head_dim + d;
-    const std::uint16_t* value = work.chunk->values[j / kTileKeys] + at;
-    const bool fetch = next != nullptr && d % kLineHalves == 0;
-    const std::uint16_t* next_value = fetch ? next->values[j / kTileKeys] + at : nullptr;
+    const auto* value = NumbersAt<F>(work.chunk->values[j / kTileKeys]) + at;
+    const bool fetch = next != nullptr && d % kLineNumbers<F> == 0;
+    const auto* next_value = fetch ? NumbersAt<F>(next->values[j / kTileKeys]) + at : nullptr;
     for (; j < end; ++j, value += work.head_dim) {
       if (fetch) {
-        for (int i = 0; i < kWidth * V::kLanes; i += kLineHalves) Fetch(next_value + i);
+        for (int i = 0; i < kWidth * V::kLanes; i += kLineNumbers<F>) Fetch(next_value + i);
         next_value += work.head_dim;
       }
       MultiplyAdd([&](int q) { return V::Of(weights[q][j]); },
-                  [&](int i) { return V::Widen(value + i * V::kLanes); }, sums);
+                  [&](int i) { return V::Widen(F(), value + i * V::kLanes); }, sums);
     }
   };
   // And ones that some see: a value that a query does not see must not enter its sums, not even
   // times zero.
   const auto some = [&](int j, int end) __attribute__((always_inline)) {
     for (; j < end; ++j) {
-      const std::uint16_t* value =
-          work.chunk->values[j / kTileKeys] + std::int64_t{j % kTileKeys} * work.head_dim + d;
+      const auto* value = NumbersAt<F>(work.chunk->values[j / kTileKeys]) +
+                          std::int64_t{j % kTileKeys} * work.head_dim + d;
 #pragma GCC unroll 16
       for (int q = 0; q < kQueries; ++q) {
         if (j < queries.first[q] || queries.last[q] <= j) continue;
 #pragma GCC unroll 16
         for (int i = 0; i < kWidth; ++i)
-          sums[q][i] = Fma(V::Of(weights[q][j]), V::Widen(value + i * V::kLanes), sums[q][i]);
+          sums[q][i] = Fma(V::Of(weights[q][j]), V::Widen(F(), value + i * V::kLanes), sums[q][i]);
       }
     }
   };
@@ -140,7 +186,7 @@ template <class V, int kWidth, int kQueries>
 #pragma GCC unroll 16
     for (int i = 0; i < kWidth; ++i, out += V::kLanes) {
       if (work.into == AttendInto::kPartials) {
-        Put(sums[q][i], out);
+        Put(F::kUnit == 1.0F ? sums[q][i] : Mul(sums[q][i], V::Of(F::kUnit)), out);
       } else {
         const V kept = Mul(V::Load(out), V::Of(factors[q].keep));
         Put(Fma(sums[q][i], V::Of(factors[q].take), kept), out);
@@ -149,20 +195,23 @@ template <class V, int kWidth, int kQueries>
   }
 }
 
-template <class V, int kQueries, int kWidth>
-void AttendTile(const AttendWork& work, const AttendQuery* from, const ChunkHalves* next) {
+// S is a register of eight floats, or V itself: softmax, and the dimensions that are left over.
+template <class V, class F, int kQueries, int kWidth, class S = V>
+void AttendTile(const AttendWork& work, const AttendQuery* from, const ChunkTiles* next) {
   const TileQueries<kQueries> queries(from);
   alignas(64) float weights[kQueries][kChunkKeys];
   float greatest[kQueries];
   float sum[kQueries];
   float* results[kQueries];
   for (int q = 0; q < kQueries; ++q) results[q] = from[q].result;
-  Scores<V, kWidth>(work, queries, next, weights);
-  Softmax<V>(queries, weights, greatest, sum);
+  Scores<V, F, kWidth>(work, queries, next, weights);
+  Softmax<S>(queries, weights, greatest, sum);
+  if constexpr (F::kHasScales) ScaleWeights<S>(work, queries, weights);
   Factors factors[kQueries];
   for (int q = 0; q < kQueries; ++q) {
     if (work.into == AttendInto::kStates) {
-      factors[q] = MergeHeads<V>(greatest[q], sum[q], results[q]);
+      factors[q] = MergeHeads<S>(greatest[q], sum[q], results[q]);
+      factors[q].take *= F::kUnit;
     } else {
       results[q][0] = greatest[q];
       results[q][1] = sum[q];
@@ -170,14 +219,14 @@ void AttendTile(const AttendWork& work, const AttendQuery* from, const ChunkHalv
   }
   int d = 0;
   for (; d + kWidth * V::kLanes <= work.head_dim; d += kWidth * V::kLanes)
-    WeightedSum<V, kWidth>(work, results, queries, d, weights, factors, next);
-  for (; d + V::kLanes <= work.head_dim; d += V::kLanes)
-    WeightedSum<V, 1>(work, results, queries, d, weights, factors, next);
+    WeightedSum<V, F, kWidth>(work, results, queries, d, weights, factors, next);
+  for (; d + S::kLanes <= work.head_dim; d += S::kLanes)
+    WeightedSum<S, F, 1>(work, results, queries, d, weights, factors, next);
 }
 
 // tile_of[n - 1] is for n queries. As few tiles as will do, of sizes that differ by one at most;
 // the first fetches.
-using Tile = void (*)(const AttendWork&, const AttendQuery*, const ChunkHalves*);
+using Tile = void (*)(const AttendWork&, const AttendQuery*, const ChunkTiles*);
 template <int kMaxQueries>
 void AttendTiles(const Tile (&tile_of)[kMaxQueries], const AttendWork& work) {
   int tiles = (work.count + kMaxQueries - 1) / kMaxQueries;

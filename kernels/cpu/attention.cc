@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "kernels/cpu/key_tiles.h"
+#include "kernels/cpu/variants.h"
 #include "kernels/require.h"
 
 namespace banyan::kernels {
@@ -20,10 +21,13 @@ constexpr int kMaxTogether = AttentionPlan::kBlockQueries;
 
 }  // namespace
 
+// Keys and values as a page of whole tiles would have them.
 struct Attention::Scratch {
-  std::uint16_t* keys;    // [kChunkKeys / kTileKeys, head_dim, kTileKeys]
-  std::uint16_t* values;  // [kChunkKeys, head_dim]
-  float* states;          // [queries of a block, partial_size]
+  std::byte* keys;              // [kChunkKeys / kTileKeys, head_dim, kTileKeys]
+  std::byte* values;            // [kChunkKeys, head_dim]
+  std::uint16_t* key_scales;    // [kChunkKeys]
+  std::uint16_t* value_scales;  // [kChunkKeys]
+  float* states;                // [queries of a block, partial_size]
 };
 
 Attention::Seen Attention::KeysSeen(const Call& call, std::int64_t position, std::int64_t chunk) {
@@ -37,6 +41,7 @@ Attention::Seen Attention::KeysSeen(const Call& call, std::int64_t position, std
 void Attention::Run(const Call& call) {
   const KvShape& shape = call.pages->shape();
   Require(call.heads % shape.kv_heads == 0, "query heads are a multiple of KV heads");
+  kv_ops_ = &KvOpsOf(ops_, shape.format);
   group_ = call.heads / shape.kv_heads;
   head_dim_ = shape.head_dim;
   partial_size_ = kPartialHeader + head_dim_;
@@ -72,16 +77,20 @@ void Attention::Run(const Call& call) {
 
 void Attention::Reserve() {
   const std::int64_t queries = std::int64_t{plan_.block_rows()} * group_;
-  scratch_floats_ = std::int64_t{head_dim_} * kChunkKeys + queries * partial_size_;
+  scratch_floats_ = TileFloats() + queries * partial_size_;
   scratch_floats_ = (scratch_floats_ + 15) / 16 * 16;  // threads share no cache line
   GrowFloats(scratch_, scratch_floats_ * pool_.threads());
 }
 
+// What a chunk takes in the scratch: numbers of 2 bytes at most, and scales.
+std::int64_t Attention::TileFloats() const { return (std::int64_t{head_dim_} + 1) * kChunkKeys; }
+
 Attention::Scratch Attention::ScratchOf(std::int32_t thread) {
-  const std::int64_t halves = std::int64_t{head_dim_} * kChunkKeys;
+  const std::int64_t plane_bytes = std::int64_t{2} * head_dim_ * kChunkKeys;
   float* at = scratch_.as<float>() + thread * scratch_floats_;
-  auto* keys = reinterpret_cast<std::uint16_t*>(at);
-  return {keys, keys + halves, at + halves};
+  auto* keys = reinterpret_cast<std::byte*>(at);
+  auto* scales = reinterpret_cast<std::uint16_t*>(keys + 2 * plane_bytes);
+  return {keys, keys + plane_bytes, scales, scales + kChunkKeys, at + TileFloats()};
 }
 
 template <class F>
@@ -138,8 +147,8 @@ void Attention::Attend(const Call& call, std::size_t begin, std::size_t end, Att
     const bool last = next.empty();
     if (last && i + 1 < items.size()) next = FirstVisit(items[i + 1]);
     find(next.empty() ? visit : next, *next_chunk);
-    if (!tiled) TileChunk(*chunk, *next_chunk, scratch);
-    AttendTogether(call, visit, chunk->halves, next_chunk->halves, into, scratch);
+    if (!tiled) TileChunk(call, *chunk, *next_chunk, scratch);
+    AttendTogether(call, visit, chunk->tiles, next_chunk->tiles, into, scratch);
     if (last) {
       End(call, items[i], into, scratch);
       if (++i < end) Begin(items[i], into, scratch);
@@ -163,11 +172,11 @@ void Attention::End(const Call& call, const Item& item, AttendInto into,
   }
 }
 
-void Attention::AttendTogether(const Call& call, const Visit& visit, const ChunkHalves& halves,
-                               const ChunkHalves& next, AttendInto into,
+void Attention::AttendTogether(const Call& call, const Visit& visit, const ChunkTiles& tiles,
+                               const ChunkTiles& next, AttendInto into,
                                const Scratch& scratch) const {
   std::array<AttendQuery, kMaxTogether> queries;
-  AttendWork work = {.chunk = &halves,
+  AttendWork work = {.chunk = &tiles,
                      .head_dim = head_dim_,
                      .scale = call.span.scale,
                      .queries = queries.data(),
@@ -176,7 +185,7 @@ void Attention::AttendTogether(const Call& call, const Visit& visit, const Chunk
                      .next = &next};
   const auto flush = [&] {
     if (work.count == 0) return;
-    ops_.attend(work);
+    kv_ops_->attend(work);
     work.count = 0;
     work.next = nullptr;  // once
   };
@@ -214,15 +223,18 @@ void Attention::FindChunk(const Call& call, const Visit& visit, Chunk& out) cons
   const PageStore& pages = *call.pages;
   const std::int32_t page_size = pages.shape().page_size;
   const int keys = KeysIn(call, visit);
-  ChunkHalves& halves = out.halves;
+  ChunkTiles& tiles = out.tiles;
   for (int t = 0; t < kChunkKeys / kTileKeys; ++t) {
     const std::int64_t position =
         visit.chunk * kChunkKeys + (t * kTileKeys < keys ? t * kTileKeys : 0);
     const std::int32_t page =
         visit.pieces[0].run->pages[static_cast<std::size_t>(position / page_size)];
     const auto slot = static_cast<std::int32_t>(position % page_size);
-    halves.keys[t] = pages.Key(page, call.layer, visit.kv_head, slot);
-    halves.values[t] = pages.Value(page, call.layer, visit.kv_head, slot);
+    tiles.keys[t] = pages.Key(page, call.layer, visit.kv_head, slot);
+    tiles.values[t] = pages.Value(page, call.layer, visit.kv_head, slot);
+    if (!pages.has_scales()) continue;
+    tiles.key_scales[t] = pages.KeyScale(page, call.layer, visit.kv_head, slot);
+    tiles.value_scales[t] = pages.ValueScale(page, call.layer, visit.kv_head, slot);
   }
 }
 
@@ -239,17 +251,31 @@ void Attention::FindSlots(const Call& call, const Visit& visit, const Scratch& s
     const auto slot = static_cast<std::int32_t>(position % page_size);
     out.keys[j] = pages.Key(page, call.layer, visit.kv_head, slot);
     out.values[j] = pages.Value(page, call.layer, visit.kv_head, slot);
+    if (!pages.has_scales()) continue;
+    out.key_scales[j] = pages.KeyScale(page, call.layer, visit.kv_head, slot);
+    out.value_scales[j] = pages.ValueScale(page, call.layer, visit.kv_head, slot);
   }
+  const std::int32_t tile_bytes = kTileKeys * head_dim_ * pages.number_bytes();
   for (int t = 0; t < kChunkKeys / kTileKeys; ++t) {
-    out.halves.keys[t] = scratch.keys + t * kTileKeys * head_dim_;
-    out.halves.values[t] = scratch.values + t * kTileKeys * head_dim_;
+    out.tiles.keys[t] = scratch.keys + t * tile_bytes;
+    out.tiles.values[t] = scratch.values + t * tile_bytes;
+    out.tiles.key_scales[t] = scratch.key_scales + t * kTileKeys;
+    out.tiles.value_scales[t] = scratch.value_scales + t * kTileKeys;
   }
 }
 
-void Attention::TileChunk(const Chunk& chunk, const Chunk& next, const Scratch& scratch) const {
+void Attention::TileChunk(const Call& call, const Chunk& chunk, const Chunk& next,
+                          const Scratch& scratch) const {
+  const std::int32_t bytes = call.pages->number_bytes();
   for (int j = 0; j < kChunkKeys; j += kTileKeys) {
-    TileKeys(&chunk.keys[j], &next.keys[j], head_dim_, scratch.keys + j * head_dim_);
-    TileValues(&chunk.values[j], &next.values[j], head_dim_, scratch.values + j * head_dim_);
+    const std::int32_t at = j * head_dim_ * bytes;
+    TileKeys(&chunk.keys[j], &next.keys[j], head_dim_, bytes, scratch.keys + at);
+    TileValues(&chunk.values[j], &next.values[j], head_dim_, bytes, scratch.values + at);
+  }
+  if (!call.pages->has_scales()) return;
+  for (int j = 0; j < kChunkKeys; ++j) {
+    scratch.key_scales[j] = *chunk.key_scales[j];
+    scratch.value_scales[j] = *chunk.value_scales[j];
   }
 }
 

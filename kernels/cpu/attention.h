@@ -59,14 +59,17 @@ class Attention {
 
   // Where a chunk lies.
   struct Chunk {
-    ChunkHalves halves;
-    // Where pages are not whole tiles: TileChunk puts them into the scratch, where `halves` has
+    ChunkTiles tiles;
+    // Where pages are not whole tiles: TileChunk puts them into the scratch, where `tiles` has
     // them.
-    std::array<const std::uint16_t*, kChunkKeys> keys;
-    std::array<const std::uint16_t*, kChunkKeys> values;
+    std::array<const std::byte*, kChunkKeys> keys;
+    std::array<const std::byte*, kChunkKeys> values;
+    std::array<const std::uint16_t*, kChunkKeys> key_scales;
+    std::array<const std::uint16_t*, kChunkKeys> value_scales;
   };
 
   void Reserve();
+  std::int64_t TileFloats() const;
   Scratch ScratchOf(std::int32_t thread);
   // f(begin, end, scratch) for all items, `piece` of them at a time: threads have equal shares and
   // take of each other's when they are done, for neither items nor threads are equally quick.
@@ -82,12 +85,13 @@ class Attention {
               const Scratch& scratch) const;
   void Begin(const Item& item, AttendInto into, const Scratch& scratch) const;
   void End(const Call& call, const Item& item, AttendInto into, const Scratch& scratch) const;
-  void AttendTogether(const Call& call, const Visit& visit, const ChunkHalves& halves,
-                      const ChunkHalves& next, AttendInto into, const Scratch& scratch) const;
+  void AttendTogether(const Call& call, const Visit& visit, const ChunkTiles& tiles,
+                      const ChunkTiles& next, AttendInto into, const Scratch& scratch) const;
   static int KeysIn(const Call& call, const Visit& visit);
   void FindChunk(const Call& call, const Visit& visit, Chunk& out) const;
   void FindSlots(const Call& call, const Visit& visit, const Scratch& scratch, Chunk& out) const;
-  void TileChunk(const Chunk& chunk, const Chunk& next, const Scratch& scratch) const;
+  void TileChunk(const Call& call, const Chunk& chunk, const Chunk& next,
+                 const Scratch& scratch) const;
   void ClearStates(std::int32_t rows, float* states) const;
   void MergeKept(const Call& call, const Item& item, float* states) const;
   void Finish(const Call& call, const Piece& piece, std::int32_t kv_head,
@@ -100,6 +104,7 @@ class Attention {
   AttentionPlan plan_;
 
   // Of the current call.
+  const KvOps* kv_ops_ = nullptr;
   std::int32_t group_ = 0;  // query heads per KV head
   std::int32_t head_dim_ = 0;
   std::int64_t partial_size_ = 0;  // floats of one query's partial

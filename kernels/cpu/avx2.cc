@@ -40,8 +40,10 @@ const Ops kOps = {
     .gate_gelu_tanh = GateGeluTanh,
     .rotate_neighbours = RotateNeighbours,
     .rotate_halves = RotateHalves,
-    .store_f16 = StoreF16,
-    .attend = Attend,
+    .kv_f16 = {StoreF16, AttendF16},
+    .kv_bf16 = {StoreBf16, AttendBf16},
+    .kv_fp8 = {StoreFp8, AttendFp8},
+    .kv_int8 = {StoreInt8, AttendInt8},
     .merge = Merge,
     .finish = Finish,
 };

@@ -31,8 +31,10 @@ const Ops kOps = {
     .gate_gelu_tanh = avx2::GateGeluTanh,
     .rotate_neighbours = avx2::RotateNeighbours,
     .rotate_halves = avx2::RotateHalves,
-    .store_f16 = avx2::StoreF16,
-    .attend = Attend,
+    .kv_f16 = {avx2::StoreF16, AttendF16},
+    .kv_bf16 = {avx2::StoreBf16, AttendBf16},
+    .kv_fp8 = {avx2::StoreFp8, AttendFp8},
+    .kv_int8 = {avx2::StoreInt8, AttendInt8},
     .merge = avx2::Merge,
     .finish = avx2::Finish,
 };

@@ -23,6 +23,9 @@ void MatMulQ4_K(const MatMulWork& work, std::int64_t first, std::int64_t last);
 void MatMulQ5_K(const MatMulWork& work, std::int64_t first, std::int64_t last);
 void MatMulQ6_K(const MatMulWork& work, std::int64_t first, std::int64_t last);
 
-void Attend(const AttendWork& work);
+void AttendF16(const AttendWork& work);
+void AttendBf16(const AttendWork& work);
+void AttendFp8(const AttendWork& work);
+void AttendInt8(const AttendWork& work);
 
 }  // namespace banyan::kernels::avx512

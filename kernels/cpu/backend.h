@@ -1,4 +1,4 @@
-// The CPU backend: packed weights, quantized activations, a paged KV store in f16.
+// The CPU backend: packed weights, quantized activations, a paged KV store.
 //
 // Thread safety: one thread at a time (the engine's) calls a backend; the backend's own workers
 // never outlive a call's work. Matrices, vectors and buffers belong to the backend that made them

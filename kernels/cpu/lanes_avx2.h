@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "kernels/cpu/kv_ops.h"
 #include "kernels/cpu/math_avx2.h"
 
 namespace banyan::kernels {
@@ -16,8 +17,38 @@ struct Lanes8 {
   static Lanes8 OfTwo(float a, float b) { return {_mm256_setr_ps(a, b, 0, 0, 0, 0, 0, 0)}; }
   static Lanes8 Of(float all) { return {_mm256_set1_ps(all)}; }
   static Lanes8 Load(const float* at) { return {_mm256_loadu_ps(at)}; }
-  static Lanes8 Widen(const std::uint16_t* at) {
+
+  // Eight numbers of a page, over F::kUnit.
+  static Lanes8 Widen(F16 /*format*/, const std::uint16_t* at) {
     return {_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at)))};
+  }
+  static Lanes8 Widen(Bf16 /*format*/, const std::uint16_t* at) {
+    const __m128i eight = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+    return {_mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(eight), 16))};
+  }
+  // The bits of a code, moved to where f16 has its own.
+  static Lanes8 Widen(Fp8 /*format*/, const std::uint8_t* at) {
+    const __m128i moved = _mm_slli_epi16(_mm_cvtepi8_epi16(LoadBytes(at)), 7);
+    const __m128i others = _mm_set1_epi16(static_cast<short>(0xbf80));
+    return {_mm256_cvtph_ps(_mm_and_si128(moved, others))};
+  }
+  static Lanes8 Widen(Int8 /*format*/, const std::int8_t* at) {
+    return {_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(LoadBytes(at)))};
+  }
+
+  // x; NaN where one of eight numbers is a NaN that Widen would not show.
+  template <class F>
+  static Lanes8 OrNaN(F /*format*/, Lanes8 x, const typename F::Number* /*at*/) {
+    return x;
+  }
+  static Lanes8 OrNaN(Fp8 /*format*/, Lanes8 x, const std::uint8_t* at) {
+    const __m128i negative = _mm_or_si128(LoadBytes(at), _mm_set1_epi8(-128));
+    const __m128i is_nan = _mm_cmpeq_epi8(negative, _mm_set1_epi8(-1));
+    return {_mm256_or_ps(x.v, _mm256_castsi256_ps(_mm256_cvtepi8_epi32(is_nan)))};
+  }
+
+  static __m128i LoadBytes(const void* at) {
+    return _mm_loadl_epi64(static_cast<const __m128i*>(at));
   }
 
   __m256 v;

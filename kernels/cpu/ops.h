@@ -9,13 +9,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/cpu/kv_ops.h"
 #include "kernels/cpu/tiles.h"
 
 namespace banyan::kernels {
-
-inline constexpr int kChunkKeys = 64;  // keys of one chunk of attention, by absolute position
-inline constexpr int kTileKeys = 16;   // keys of a chunk whose dimensions lie beside each other
-inline constexpr float kLog2E = 1.44269504F;  // scores are powers of 2
 
 // Activations as quantized weights meet them: value i is about scale * q[i].
 struct QuantBlock {
@@ -51,41 +48,6 @@ struct RowOut {
   float* floats;
 };
 
-// One chunk's result for one query: partial[0] the greatest score, partial[1] the sum of the
-// weights 2^(score - greatest), partial[kPartialHeader + d] the weighted sum of the values.
-inline constexpr int kPartialHeader = 16;
-
-// The halves (f16) of one chunk, in tiles: keys[t][d * kTileKeys + i] is dimension d of key 16 t +
-// i, values[t][i * head_dim + d] that of its value.
-struct ChunkHalves {
-  const std::uint16_t* keys[kChunkKeys / kTileKeys];
-  const std::uint16_t* values[kChunkKeys / kTileKeys];
-};
-
-// A query that sees keys first .. last - 1 of a chunk, and no others.
-struct AttendQuery {
-  const float* query;  // [head_dim]
-  int first;           // 0 <= first < last <= kChunkKeys
-  int last;
-  float* result;  // [kPartialHeader + head_dim]
-};
-
-// What a result becomes: the chunk's partial, or itself merged with that (`merge`).
-enum class AttendInto : std::uint8_t { kPartials, kStates };
-
-// Queries to one chunk, quickest where neighbours see almost the same keys.
-struct AttendWork {
-  const ChunkHalves* chunk;  // tiles that none sees a key of are not read, nor unseen values
-  int head_dim;              // a multiple of 8
-  float scale;
-  const AttendQuery* queries;
-  int count;
-  AttendInto into;
-  // What the caller reads next, or null: a variant may fetch it from memory meanwhile. Every
-  // address in it is one of keys or values, also for those that there are not.
-  const ChunkHalves* next = nullptr;
-};
-
 struct Ops {
   // Outputs of tiles first .. last - 1, for all rows.
   using MatMul = void (*)(const MatMulWork& work, std::int64_t first, std::int64_t last);
@@ -108,15 +70,8 @@ struct Ops {
   using Rotate = void (*)(float* x, const float* cos, const float* sin, std::int64_t dims);
   Rotate rotate_neighbours;
   Rotate rotate_halves;
-  // Round to nearest even; n is a multiple of 8.
-  void (*store_f16)(const float* x, std::int64_t n, std::uint16_t* out);
 
-  // The partial of each query. Halves are widened exactly; the score of a key is
-  // scale * log2(e) * (one chain of fused multiply-adds over d = 0, 1, .., from 0), the weighted
-  // sum of a dimension one such chain over the seen keys in order, from 0. The sum of the weights
-  // is that of sixteen lanes, key j in lane j % 16, each a chain of additions over j, then lane i
-  // with i + 8, i + 4, i + 2, i + 1. What lies in slots of a tile that are not seen may be NaN.
-  void (*attend)(const AttendWork& work);
+  KvOps kv_f16, kv_bf16, kv_fp8, kv_int8;
   // Merges the partial of the next chunk into `state`, which starts as {-inf, 0, .., 0, ..}: the
   // greatest score of both, and with keep and take = 2^(old - greatest) of the one and the other
   // state * keep + partial * take, fused but for the sum of weights.

@@ -5,39 +5,80 @@
 #include <cstring>
 #include <limits>
 
+#include "kernels/cpu/variants.h"
 #include "kernels/require.h"
 
 namespace banyan::kernels {
+namespace {
+
+// Of `count` numbers side by side each to every `stride`-th place.
+template <class Number>
+void Scatter(const std::byte* from, std::int32_t count, std::int32_t stride, std::byte* to) {
+  for (std::int32_t i = 0; i < count; ++i, to += stride * sizeof(Number))
+    std::memcpy(to, from + i * sizeof(Number), sizeof(Number));
+}
+
+}  // namespace
 
 bool PageStore::Allocate(const KvShape& shape) {
   Require(memory_.empty(), "pages are allocated once");
   Require(shape.layers > 0 && shape.kv_heads > 0 && shape.page_size > 0 && shape.pages > 0,
           "a page store has layers, heads, slots and pages");
-  Require(shape.head_dim > 0 && shape.head_dim % 8 == 0, "head_dim is a multiple of 8");
-  const auto page_bytes = static_cast<std::size_t>(shape.values_per_token()) * 2 *
-                          static_cast<std::size_t>(shape.page_size);
-  const auto pages = static_cast<std::size_t>(shape.pages);
-  if (page_bytes > std::numeric_limits<std::size_t>::max() / 2 / pages) return false;
-  memory_ = Buffer::Map(page_bytes * pages);
+  Require(0 < shape.head_dim && shape.head_dim <= KvShape::kMaxHeadDim && shape.head_dim % 8 == 0,
+          "head_dim is a multiple of 8 up to kMaxHeadDim");
+  const std::int64_t page_bytes = BytesPerToken(shape) * shape.page_size;
+  if (page_bytes > std::numeric_limits<std::int64_t>::max() / shape.pages) return false;
+  memory_ = Buffer::Map(static_cast<std::size_t>(page_bytes * shape.pages));
   if (memory_.empty()) return false;
   shape_ = shape;
-  plane_ = std::int64_t{shape.page_size} * shape.head_dim;
-  key_stride_ = shape.page_size % kTileKeys == 0 ? kTileKeys : 1;
+  layout_ = LayoutOf(shape.format);
+  plane_ = std::int64_t{shape.page_size} * shape.head_dim * layout_.bytes;
+  layer_bytes_ = page_bytes / shape.layers;
   page_bytes_ = page_bytes;
+  key_stride_ = shape.page_size % kTileKeys == 0 ? kTileKeys : 1;
   return true;
 }
 
 void PageStore::Store(const Ops& ops, const float* key, const float* value, std::int32_t page,
                       std::int32_t layer, std::int32_t kv_head, std::int32_t slot) {
-  ops.store_f16(value, shape_.head_dim, Value(page, layer, kv_head, slot));
-  std::uint16_t* to = Key(page, layer, kv_head, slot);
-  if (key_stride_ == 1) return ops.store_f16(key, shape_.head_dim, to);
-  std::array<std::uint16_t, 64> part;
-  for (std::int32_t d = 0; d < shape_.head_dim; d += std::ssize(part)) {
-    const auto size = std::min<std::int32_t>(std::ssize(part), shape_.head_dim - d);
-    ops.store_f16(key + d, size, part.data());
-    for (std::int32_t i = 0; i < size; ++i, to += key_stride_) *to = part[i];
+  const KvOps& kv = KvOpsOf(ops, shape_.format);
+  const std::int32_t dims = shape_.head_dim;
+  std::uint16_t* key_scale = nullptr;
+  std::uint16_t* value_scale = nullptr;
+  if (has_scales()) {
+    key_scale = memory_.as<std::uint16_t>() + ScaleAt(page, layer, kv_head, slot) / 2;
+    value_scale = key_scale + shape_.page_size;
   }
+  std::byte* values = memory_.as<std::byte>() + ValueAt(page, layer, kv_head, slot);
+  std::array<std::byte, std::size_t{2} * KvShape::kMaxHeadDim> keys;
+  kv.store(key, dims, keys.data(), key_scale);
+  kv.store(value, dims, values, value_scale);
+  if (shape_.format == KvFormat::kFp8) {
+    // What attention asks is whether the key is NaN.
+    constexpr std::byte kNaN{Fp8::kNaN};
+    if (keys[0] == kNaN || values[0] == kNaN) {
+      std::fill_n(keys.data(), dims, kNaN);
+      std::fill_n(values, dims, kNaN);
+    }
+  }
+  std::byte* to = memory_.as<std::byte>() + KeyAt(page, layer, kv_head, slot);
+  if (layout_.bytes == 2)
+    Scatter<std::uint16_t>(keys.data(), dims, key_stride_, to);
+  else
+    Scatter<std::uint8_t>(keys.data(), dims, key_stride_, to);
+}
+
+// The keys of a head in the first slots of a page.
+void PageStore::CopyKeys(const std::byte* from, std::byte* to, std::int32_t slots) const {
+  const std::int32_t tail = slots % key_stride_;  // slots of a tile copied in part
+  const std::int64_t whole = std::int64_t{slots - tail} * shape_.head_dim * layout_.bytes;
+  std::memcpy(to, from, static_cast<std::size_t>(whole));
+  if (tail == 0) return;
+  from += whole;
+  to += whole;
+  const std::int64_t row = std::int64_t{key_stride_} * layout_.bytes;
+  for (std::int32_t d = 0; d < shape_.head_dim; ++d, from += row, to += row)
+    std::memcpy(to, from, static_cast<std::size_t>(tail * layout_.bytes));
 }
 
 void PageStore::CopySlots(const SlotCopy& copy) {
@@ -45,34 +86,34 @@ void PageStore::CopySlots(const SlotCopy& copy) {
   CheckPage(copy.to);
   Require(0 <= copy.slots && copy.slots <= shape_.page_size, "CopySlots: more slots than a page");
   if (copy.from == copy.to) return;
-  const std::int32_t tail = copy.slots % key_stride_;  // slots of a tile copied in part
-  const auto whole_keys =
-      static_cast<std::size_t>(std::int64_t{copy.slots - tail} * shape_.head_dim) * 2;
-  const auto values = static_cast<std::size_t>(std::int64_t{copy.slots} * shape_.head_dim) * 2;
+  std::byte* memory = memory_.as<std::byte>();
+  const auto copy_bytes = [memory](std::int64_t from, std::int64_t to, std::int64_t bytes) {
+    std::memcpy(memory + to, memory + from, static_cast<std::size_t>(bytes));
+  };
+  const std::int64_t values = std::int64_t{copy.slots} * shape_.head_dim * layout_.bytes;
+  const std::int64_t scales = std::int64_t{copy.slots} * layout_.scale_bytes;
+  const std::int64_t scale_plane = std::int64_t{shape_.page_size} * layout_.scale_bytes;
   for (std::int32_t layer = 0; layer < shape_.layers; ++layer) {
     for (std::int32_t head = 0; head < shape_.kv_heads; ++head) {
-      const std::uint16_t* from = Key(copy.from, layer, head, 0);
-      std::uint16_t* to = Key(copy.to, layer, head, 0);
-      std::memcpy(to, from, whole_keys);
-      if (tail > 0) {
-        from += whole_keys / 2;
-        to += whole_keys / 2;
-        for (std::int32_t d = 0; d < shape_.head_dim; ++d)
-          std::copy_n(from + d * key_stride_, tail, to + d * key_stride_);
-      }
-      std::memcpy(Value(copy.to, layer, head, 0), Value(copy.from, layer, head, 0), values);
+      CopyKeys(memory + KeyAt(copy.from, layer, head, 0), memory + KeyAt(copy.to, layer, head, 0),
+               copy.slots);
+      copy_bytes(ValueAt(copy.from, layer, head, 0), ValueAt(copy.to, layer, head, 0), values);
+      const std::int64_t from = ScaleAt(copy.from, layer, head, 0);
+      const std::int64_t to = ScaleAt(copy.to, layer, head, 0);
+      copy_bytes(from, to, scales);
+      copy_bytes(from + scale_plane, to + scale_plane, scales);
     }
   }
 }
 
 std::span<std::byte> PageStore::Page(std::int32_t page) {
   CheckPage(page);
-  return {memory_.as<std::byte>() + static_cast<std::size_t>(page) * page_bytes_, page_bytes_};
+  return {memory_.as<std::byte>() + page * page_bytes_, page_bytes()};
 }
 
 std::span<const std::byte> PageStore::Page(std::int32_t page) const {
   CheckPage(page);
-  return {memory_.as<std::byte>() + static_cast<std::size_t>(page) * page_bytes_, page_bytes_};
+  return {memory_.as<std::byte>() + page * page_bytes_, page_bytes()};
 }
 
 void PageStore::CheckPage(std::int32_t page) const {

@@ -1,9 +1,10 @@
 // The bytes of KV pages: one mapping, touched as pages are written.
 //
-// One page: for each layer, keys then values, each of kv_heads planes of page_size slots in f16. A
-// plane of values is [page_size, head_dim]. A plane of keys is [page_size / w, head_dim, w], tiles
-// of w = kTileKeys slots whose dimensions lie beside each other, as attention multiplies them;
-// where a page is not whole tiles w is 1.
+// One page: for each layer, keys then values, each of kv_heads planes of page_size slots; then,
+// where the format has scales, for each head those of page_size keys and those of page_size values.
+// A plane of values is [page_size, head_dim]. A plane of keys is [page_size / w, head_dim, w],
+// tiles of w = kTileKeys slots whose dimensions lie beside each other, as attention multiplies
+// them; where a page is not whole tiles w is 1.
 #pragma once
 
 #include <cstddef>
@@ -23,27 +24,31 @@ class PageStore {
   bool Allocate(const KvShape& shape);
 
   const KvShape& shape() const { return shape_; }
-  std::size_t page_bytes() const { return page_bytes_; }
+  std::size_t page_bytes() const { return static_cast<std::size_t>(page_bytes_); }
+  std::int32_t number_bytes() const { return layout_.bytes; }
+  bool has_scales() const { return layout_.scale_bytes > 0; }
 
-  // Dimension d of a slot's key is at [d * key_stride()].
-  std::uint16_t* Key(std::int32_t page, std::int32_t layer, std::int32_t kv_head,
-                     std::int32_t slot) {
-    return memory_.as<std::uint16_t>() + Plane(page, layer, kv_head) + KeyOffset(slot);
-  }
-  const std::uint16_t* Key(std::int32_t page, std::int32_t layer, std::int32_t kv_head,
-                           std::int32_t slot) const {
-    return memory_.as<std::uint16_t>() + Plane(page, layer, kv_head) + KeyOffset(slot);
+  // Dimension d of a slot's key is number d * key_stride() from here on.
+  const std::byte* Key(std::int32_t page, std::int32_t layer, std::int32_t kv_head,
+                       std::int32_t slot) const {
+    return memory_.as<std::byte>() + KeyAt(page, layer, kv_head, slot);
   }
   std::int32_t key_stride() const { return key_stride_; }
 
-  // Dimension d of a slot's value is at [d], that of the next slot head_dim halves on.
-  std::uint16_t* Value(std::int32_t page, std::int32_t layer, std::int32_t kv_head,
-                       std::int32_t slot) {
-    return memory_.as<std::uint16_t>() + Plane(page, layer, kv_head) + ValueOffset(slot);
+  // Dimension d of a slot's value is number d, that of the next slot head_dim numbers on.
+  const std::byte* Value(std::int32_t page, std::int32_t layer, std::int32_t kv_head,
+                         std::int32_t slot) const {
+    return memory_.as<std::byte>() + ValueAt(page, layer, kv_head, slot);
   }
-  const std::uint16_t* Value(std::int32_t page, std::int32_t layer, std::int32_t kv_head,
-                             std::int32_t slot) const {
-    return memory_.as<std::uint16_t>() + Plane(page, layer, kv_head) + ValueOffset(slot);
+
+  // A slot's scales, beside which those of the next slot are. Where there are scales.
+  const std::uint16_t* KeyScale(std::int32_t page, std::int32_t layer, std::int32_t kv_head,
+                                std::int32_t slot) const {
+    return memory_.as<std::uint16_t>() + ScaleAt(page, layer, kv_head, slot) / 2;
+  }
+  const std::uint16_t* ValueScale(std::int32_t page, std::int32_t layer, std::int32_t kv_head,
+                                  std::int32_t slot) const {
+    return KeyScale(page, layer, kv_head, slot) + shape_.page_size;
   }
 
   // Rounds a head's key and value into a slot.
@@ -54,24 +59,35 @@ class PageStore {
   std::span<const std::byte> Page(std::int32_t page) const;
 
  private:
-  // Where the keys of a head begin, in halves.
-  std::int64_t Plane(std::int32_t page, std::int32_t layer, std::int32_t kv_head) const {
-    return page * static_cast<std::int64_t>(page_bytes_ / 2) +
-           (std::int64_t{2} * layer * shape_.kv_heads + kv_head) * plane_;
+  // All in bytes from the first page on.
+  std::int64_t LayerAt(std::int32_t page, std::int32_t layer) const {
+    return page * page_bytes_ + layer * layer_bytes_;
   }
-  std::int64_t KeyOffset(std::int32_t slot) const {
+  std::int64_t KeyAt(std::int32_t page, std::int32_t layer, std::int32_t kv_head,
+                     std::int32_t slot) const {
     const std::int32_t in_tile = slot % key_stride_;
-    return std::int64_t{slot - in_tile} * shape_.head_dim + in_tile;
+    return LayerAt(page, layer) + kv_head * plane_ +
+           (std::int64_t{slot - in_tile} * shape_.head_dim + in_tile) * layout_.bytes;
   }
-  std::int64_t ValueOffset(std::int32_t slot) const {
-    return shape_.kv_heads * plane_ + std::int64_t{slot} * shape_.head_dim;
+  std::int64_t ValueAt(std::int32_t page, std::int32_t layer, std::int32_t kv_head,
+                       std::int32_t slot) const {
+    return LayerAt(page, layer) + (shape_.kv_heads + kv_head) * plane_ +
+           std::int64_t{slot} * shape_.head_dim * layout_.bytes;
   }
+  std::int64_t ScaleAt(std::int32_t page, std::int32_t layer, std::int32_t kv_head,
+                       std::int32_t slot) const {
+    const std::int64_t before = std::int64_t{2} * kv_head * shape_.page_size + slot;
+    return LayerAt(page, layer) + 2 * shape_.kv_heads * plane_ + before * layout_.scale_bytes;
+  }
+  void CopyKeys(const std::byte* from, std::byte* to, std::int32_t slots) const;
   void CheckPage(std::int32_t page) const;
 
   KvShape shape_;
-  std::int64_t plane_ = 0;  // halves of one head's keys in one page: page_size * head_dim
+  KvLayout layout_;
+  std::int64_t plane_ = 0;  // bytes of one head's keys in one page
+  std::int64_t layer_bytes_ = 0;
+  std::int64_t page_bytes_ = 0;
   std::int32_t key_stride_ = 1;
-  std::size_t page_bytes_ = 0;
   Buffer memory_;
 };
 

@@ -30,9 +30,15 @@ void GateSilu(const float* gate, const float* up, std::int64_t cols, const RowOu
 void GateGeluTanh(const float* gate, const float* up, std::int64_t cols, const RowOut& out);
 void RotateNeighbours(float* x, const float* cos, const float* sin, std::int64_t dims);
 void RotateHalves(float* x, const float* cos, const float* sin, std::int64_t dims);
-void StoreF16(const float* x, std::int64_t n, std::uint16_t* out);
+void StoreF16(const float* x, std::int64_t n, std::byte* out, std::uint16_t* scale);
+void StoreBf16(const float* x, std::int64_t n, std::byte* out, std::uint16_t* scale);
+void StoreFp8(const float* x, std::int64_t n, std::byte* out, std::uint16_t* scale);
+void StoreInt8(const float* x, std::int64_t n, std::byte* out, std::uint16_t* scale);
 
-void Attend(const AttendWork& work);
+void AttendF16(const AttendWork& work);
+void AttendBf16(const AttendWork& work);
+void AttendFp8(const AttendWork& work);
+void AttendInt8(const AttendWork& work);
 void Merge(const float* partial, int head_dim, float* state);
 void Finish(const float* state, int head_dim, float* out);
 

@@ -193,11 +193,4 @@ void RotateHalves(float* x, const float* cos, const float* sin, std::int64_t dim
   }
 }
 
-void StoreF16(const float* x, std::int64_t n, std::uint16_t* out) {
-  for (std::int64_t i = 0; i < n; i += 8)
-    _mm_storeu_si128(
-        reinterpret_cast<__m128i*>(out + i),
-        _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
-}
-
 }  // namespace banyan::kernels::avx2

@@ -5,7 +5,6 @@
 
 #include "kernels/cpu/math_portable.h"
 #include "kernels/cpu/portable.h"
-#include "kernels/half.h"
 
 namespace banyan::kernels::portable {
 namespace {
@@ -136,10 +135,6 @@ void RotateHalves(float* x, const float* cos, const float* sin, std::int64_t dim
     x[i] = Fma(a, cos[i], -(b * sin[i]));
     x[pairs + i] = Fma(b, cos[i], a * sin[i]);
   }
-}
-
-void StoreF16(const float* x, std::int64_t n, std::uint16_t* out) {
-  for (std::int64_t i = 0; i < n; ++i) out[i] = FloatToHalf(x[i]);
 }
 
 }  // namespace banyan::kernels::portable

@@ -46,6 +46,20 @@ Ops::MatMul MatMulOf(const Ops& ops, DType type) {
   RequireFailed("a tensor type outside DType");
 }
 
+const KvOps& KvOpsOf(const Ops& ops, KvFormat format) {
+  switch (format) {
+    case KvFormat::kF16:
+      return ops.kv_f16;
+    case KvFormat::kBf16:
+      return ops.kv_bf16;
+    case KvFormat::kFp8:
+      return ops.kv_fp8;
+    case KvFormat::kInt8:
+      return ops.kv_int8;
+  }
+  RequireFailed("a format of pages outside KvFormat");
+}
+
 std::span<const CpuVariant> CpuVariants() { return kVariants; }
 
 const CpuVariant* FindCpuVariant(std::string_view name) {

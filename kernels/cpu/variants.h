@@ -6,12 +6,14 @@
 #include <string_view>
 
 #include "kernels/cpu/ops.h"
+#include "kernels/kv_shape.h"
 #include "kernels/tensor.h"
 
 namespace banyan::kernels {
 
 // The product with weights of that type.
 Ops::MatMul MatMulOf(const Ops& ops, DType type);
+const KvOps& KvOpsOf(const Ops& ops, KvFormat format);
 
 struct CpuVariant {
   const char* name = nullptr;

@@ -1,12 +1,16 @@
 // Paged attention against double precision, and its bits under every way of cutting the work.
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
 #include <random>
+#include <span>
+#include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/kernels/kept.h"
 #include "tests/kernels/rig.h"
 
 namespace banyan::kernels::testing {
@@ -16,6 +20,7 @@ struct Heads {
   int heads;
   int kv_heads;
   int head_dim;
+  KvFormat format = KvFormat::kF16;  // of the pages
 };
 
 // One sequence's queries, keys and values, by position.
@@ -24,6 +29,20 @@ struct Tokens {
       : q(RandomRows(count, h.heads * h.head_dim, seed)),
         k(RandomRows(count, h.kv_heads * h.head_dim, seed + 1)),
         v(RandomRows(count, h.kv_heads * h.head_dim, seed + 2)) {}
+
+  // With keys and values as pages keep them.
+  Tokens Kept(const Heads& h) const {
+    Tokens out = *this;
+    for (Rows* rows : {&out.k, &out.v}) {
+      for (Row& row : *rows) {
+        for (int at = 0; at < h.kv_heads * h.head_dim; at += h.head_dim)
+          std::ranges::copy(testing::Kept(h.format, std::span(row).subspan(at, h.head_dim)),
+                            row.begin() + at);
+      }
+    }
+    return out;
+  }
+
   Rows q;
   Rows k;
   Rows v;
@@ -46,8 +65,8 @@ class Stage {
   Stage(const Heads& heads, int page_size, int pages, int threads, std::int64_t window = 0)
       : heads_(heads), window_(window), rig_(threads) {
     rig_.KeepFloats();
-    EXPECT_TRUE(
-        rig_.backend->AllocatePages({kLayers, heads.kv_heads, heads.head_dim, page_size, pages}));
+    EXPECT_TRUE(rig_.backend->AllocatePages(
+        {kLayers, heads.kv_heads, heads.head_dim, page_size, pages, heads.format}));
   }
 
   // Writes and attends positions first .. first + count - 1 of one sequence in one step.
@@ -79,6 +98,7 @@ class Stage {
   Rig rig_;
 };
 
+// Of tokens as pages keep them.
 Row Reference(const Heads& h, const Tokens& t, int position, float scale, int window = 0) {
   const int first = window == 0 ? 0 : std::max(0, position + 1 - window);
   Row out;
@@ -89,7 +109,7 @@ Row Reference(const Heads& h, const Tokens& t, int position, float scale, int wi
     for (int j = first; j <= position; ++j) {
       double score = 0;
       for (int d = 0; d < h.head_dim; ++d)
-        score += static_cast<double>(t.q[position][head * h.head_dim + d]) * Half(t.k[j][kv + d]);
+        score += static_cast<double>(t.q[position][head * h.head_dim + d]) * t.k[j][kv + d];
       weights.push_back(score * scale);
       greatest = std::max(greatest, weights.back());
     }
@@ -97,7 +117,7 @@ Row Reference(const Heads& h, const Tokens& t, int position, float scale, int wi
     for (double& w : weights) sum += w = std::exp(w - greatest);
     for (int d = 0; d < h.head_dim; ++d) {
       double value = 0;
-      for (int j = first; j <= position; ++j) value += weights[j - first] * Half(t.v[j][kv + d]);
+      for (int j = first; j <= position; ++j) value += weights[j - first] * t.v[j][kv + d];
       out.push_back(static_cast<float>(value / sum));
     }
   }
@@ -105,16 +125,26 @@ Row Reference(const Heads& h, const Tokens& t, int position, float scale, int wi
 }
 
 class Attention : public ::testing::TestWithParam<Heads> {};
+std::string NameOf(const ::testing::TestParamInfo<Heads>& heads) {
+  return std::string(LayoutOf(heads.param.format).name) + "_" + std::to_string(heads.param.heads) +
+         "_" + std::to_string(heads.param.kv_heads) + "_" + std::to_string(heads.param.head_dim);
+}
 INSTANTIATE_TEST_SUITE_P(Shapes, Attention,
                          ::testing::Values(Heads{3, 3, 8}, Heads{6, 2, 24}, Heads{9, 3, 64},
-                                           Heads{5, 1, 16}));
+                                           Heads{5, 1, 16}, Heads{9, 3, 64, KvFormat::kBf16},
+                                           Heads{6, 2, 24, KvFormat::kFp8},
+                                           Heads{9, 3, 64, KvFormat::kFp8},
+                                           Heads{6, 2, 24, KvFormat::kInt8},
+                                           Heads{9, 3, 64, KvFormat::kInt8}),
+                         NameOf);
 
 TEST_P(Attention, AgreesWithDoublePrecision) {
   const Tokens tokens(GetParam(), 200, 1);
   Stage stage(GetParam(), 16, 20, 2);
   const Rows results = stage.Step(tokens, 0, 200, ShuffledPages(20, 1));
+  const Tokens kept = tokens.Kept(GetParam());
   for (int position = 0; position < 200; ++position) {
-    const Row expected = Reference(GetParam(), tokens, position, stage.Scale());
+    const Row expected = Reference(GetParam(), kept, position, stage.Scale());
     for (std::size_t i = 0; i < expected.size(); ++i)
       ASSERT_NEAR(results[position][i], expected[i], 2e-6) << "position " << position;
   }
@@ -224,7 +254,7 @@ TEST(AttentionPlans, MoreHeadsThanOneBlockOfQueries) {
   const Tokens tokens(heads, 70, 9);
   Stage stage(heads, 16, 5, 2);
   const Rows results = stage.Step(tokens, 0, 70, ShuffledPages(5, 8));
-  const Row expected = Reference(heads, tokens, 69, stage.Scale());
+  const Row expected = Reference(heads, tokens.Kept(heads), 69, stage.Scale());
   for (std::size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(results[69][i], expected[i], 2e-6);
 }
 
@@ -241,8 +271,9 @@ TEST_P(Window, AgreesWithDoublePrecision) {
   const Tokens tokens(kHeads, kCount, 11);
   Stage stage(kHeads, 16, 19, 2, GetParam());
   const Rows results = stage.Step(tokens, 0, kCount, ShuffledPages(19, 9));
+  const Tokens kept = tokens.Kept(kHeads);
   for (int position = 0; position < kCount; position += 3) {
-    const Row expected = Reference(kHeads, tokens, position, stage.Scale(), GetParam());
+    const Row expected = Reference(kHeads, kept, position, stage.Scale(), GetParam());
     for (std::size_t i = 0; i < expected.size(); ++i)
       ASSERT_NEAR(results[position][i], expected[i], 2e-6) << "position " << position;
   }
@@ -304,23 +335,72 @@ TEST(AttentionPlans, LongWindowedDecodesAgreeWithOneThread) {
   }
 }
 
-class WideHeads : public ::testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(HeadDim, WideHeads, ::testing::Values(128, 256, 512));
+// Every format by head sizes, page sizes and windows.
+class Formats : public ::testing::TestWithParam<KvFormat> {};
+INSTANTIATE_TEST_SUITE_P(Formats, Formats, ::testing::ValuesIn(kKvFormats), [](const auto& format) {
+  return std::string(LayoutOf(format.param).name);
+});
 
-TEST_P(WideHeads, AgreeWithDoublePrecisionAndOneThread) {
-  const Heads heads{4, 1, GetParam()};
-  const Tokens tokens(heads, 150, 16);
-  Rows expected;
-  for (const int threads : {1, 2}) {
-    Stage stage(heads, 16, 10, threads, 100);
-    Rows results = stage.Step(tokens, 0, 149, ShuffledPages(10, 15));
-    results.push_back(stage.Step(tokens, 149, 1, ShuffledPages(10, 15))[0]);
-    if (threads == 1) expected = results;
-    EXPECT_EQ(results, expected);
+TEST_P(Formats, AgreeWithDoublePrecisionAndOneThread) {
+  for (const int head_dim : {8, 64, 120, 128, 256, 512}) {
+    const Heads heads{4, 1, head_dim, GetParam()};
+    const Tokens tokens(heads, 150, 16);
+    const Tokens kept = tokens.Kept(heads);
+    Rows expected;
+    for (const int threads : {1, 2}) {
+      Stage stage(heads, 16, 10, threads, 100);
+      Rows results = stage.Step(tokens, 0, 149, ShuffledPages(10, 15));
+      results.push_back(stage.Step(tokens, 149, 1, ShuffledPages(10, 15))[0]);
+      if (threads == 1) expected = results;
+      EXPECT_EQ(results, expected);
+    }
+    for (const int position : {0, 63, 64, 120, 149}) {
+      const Row reference = Reference(heads, kept, position, 1 / std::sqrt(head_dim), 100);
+      EXPECT_THAT(expected[position], ::testing::Pointwise(::testing::FloatNear(2e-6F), reference))
+          << head_dim;
+    }
   }
-  for (const int position : {0, 63, 64, 120, 149}) {
-    const Row reference = Reference(heads, tokens, position, 1 / std::sqrt(GetParam()), 100);
-    EXPECT_THAT(expected[position], ::testing::Pointwise(::testing::FloatNear(2e-6F), reference));
+}
+
+TEST_P(Formats, BitsDoNotDependOnPageSizeAndWindowsAreKept) {
+  const Heads heads{4, 2, 24, GetParam()};
+  constexpr int kCount = 300;
+  const Tokens tokens(heads, kCount, 17);
+  const Tokens kept = tokens.Kept(heads);
+  for (const int window : {0, 1, 65, 129}) {
+    const Rows whole =
+        Stage(heads, 16, 19, 1, window).Step(tokens, 0, kCount, ShuffledPages(19, 16));
+    for (const int position : {0, 63, 64, 200, 299}) {
+      const Row reference =
+          Reference(heads, kept, position, 1 / std::sqrt(static_cast<float>(24)), window);
+      EXPECT_THAT(whole[position], ::testing::Pointwise(::testing::FloatNear(2e-6F), reference));
+    }
+    for (const int page_size : {1, 8, 24, 64, 1024}) {
+      const int pages = (kCount + page_size - 1) / page_size;
+      Stage stage(heads, page_size, pages, 2, window);
+      const std::vector<std::int32_t> table = ShuffledPages(pages, 17);
+      for (int first = 0; first < kCount; first += 70) {
+        const int count = std::min(70, kCount - first);
+        ASSERT_EQ(stage.Step(tokens, first, count, table), Slice(whole, first, count))
+            << "window " << window << ", page size " << page_size << ", first " << first;
+      }
+    }
+  }
+}
+
+TEST_P(Formats, WhatIsNotFiniteReachesAllWhoSeeItAndNobodyElse) {
+  const Heads heads{2, 1, 16, GetParam()};
+  for (const bool in_key : {false, true}) {
+    for (const int page_size : {8, 16}) {
+      Tokens tokens(heads, 100, 18);
+      const std::vector<std::int32_t> table = ShuffledPages(13, 18);
+      const Rows clean = Stage(heads, page_size, 13, 1).Step(tokens, 0, 100, table);
+      (in_key ? tokens.k : tokens.v)[70][3] = std::numeric_limits<float>::quiet_NaN();
+      const Rows broken = Stage(heads, page_size, 13, 1).Step(tokens, 0, 100, table);
+      EXPECT_EQ(Slice(broken, 0, 70), Slice(clean, 0, 70));
+      for (int position = 70; position < 100; ++position)
+        EXPECT_TRUE(std::ranges::any_of(broken[position], [](float x) { return std::isnan(x); }));
+    }
   }
 }
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <numeric>
 #include <random>
+#include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -44,28 +45,28 @@ std::vector<RowRun> RunsOf(const std::vector<Asked>& asked) {
   return runs;
 }
 
-// Attention over pages full of random halves.
+struct Layout {
+  int page_size;
+  KvFormat format;
+};
+
+// Attention over pages full of random numbers.
 class Stage {
  public:
   static constexpr int kThreads = 5;
 
-  Stage(int page_size, int pages, int heads = 6, int kv_heads = 2, int head_dim = 8)
-      : heads_(heads), head_dim_(head_dim) {
-    EXPECT_TRUE(store_.Allocate({2, kv_heads, head_dim, page_size, pages}));
-    for (int page = 0; page < pages; ++page) {
-      const auto bytes = store_.Page(page);
-      for (std::size_t i = 0; i < bytes.size(); i += 2) {
-        const std::uint16_t half = FloatToHalf(normal_(random_));
-        std::memcpy(bytes.data() + i, &half, 2);
-      }
-    }
+  Stage(const Layout& layout, int pages) {
+    EXPECT_TRUE(store_.Allocate({2, kKvHeads, kHeadDim, layout.page_size, pages, layout.format}));
+    for (int page = 0; page < pages; ++page)
+      for (int slot = 0; slot < layout.page_size; ++slot)
+        for (int head = 0; head < kKvHeads; ++head) Fill(page, slot, head);
   }
 
   // Slot `slot` of a page is what would spoil any sum.
   void Poison(std::int32_t page, std::int32_t slot) {
-    const Row key(static_cast<std::size_t>(head_dim_), std::nanf(""));
+    const Row key(kHeadDim, std::nanf(""));
     const Row value(key.size(), HUGE_VALF);
-    for (int head = 0; head < store_.shape().kv_heads; ++head)
+    for (int head = 0; head < kKvHeads; ++head)
       store_.Store(ops_, key.data(), value.data(), page, 1, head, slot);
   }
 
@@ -80,7 +81,7 @@ class Stage {
     Row out(q.size());
     engines_[threads]->attention.Run({.pages = &store_,
                                       .layer = 1,
-                                      .heads = heads_,
+                                      .heads = kHeads,
                                       .span = {.scale = 0.3F, .window = window},
                                       .runs = runs,
                                       .q = q.data(),
@@ -116,11 +117,20 @@ class Stage {
     ThreadPool pool;
     kernels::Attention attention;
   };
-  std::size_t row_size() const { return static_cast<std::size_t>(heads_ * head_dim_); }
+  static constexpr int kHeads = 6;
+  static constexpr int kKvHeads = 2;
+  static constexpr int kHeadDim = 8;
+
+  static constexpr std::size_t row_size() { return std::size_t{kHeads} * kHeadDim; }
+  void Fill(int page, int slot, int head) {
+    Row key(kHeadDim);
+    Row value(kHeadDim);
+    for (float& number : key) number = normal_(random_);
+    for (float& number : value) number = normal_(random_);
+    store_.Store(ops_, key.data(), value.data(), page, 1, head, slot);
+  }
 
   const Ops& ops_ = *FindCpuVariant(TestedVariant())->ops;
-  int heads_;
-  int head_dim_;
   PageStore store_;
   std::mt19937 random_{1};
   std::normal_distribution<float> normal_;
@@ -138,21 +148,35 @@ Table Join(Table head, const Table& tail) {
   return head;
 }
 
-class SharedPrefix : public ::testing::TestWithParam<int> {
+class SharedPrefix : public ::testing::TestWithParam<Layout> {
  protected:
   static constexpr int kTokens = 600;  // of a sequence, at most
 
-  int page_size() const { return GetParam(); }
+  int page_size() const { return GetParam().page_size; }
   int PagesFor(std::int64_t tokens) const {
     return static_cast<int>((tokens + page_size() - 1) / page_size());
   }
 };
-INSTANTIATE_TEST_SUITE_P(PageSizes, SharedPrefix, ::testing::Values(1, 3, 16, 24, 64, 128, 1024));
+std::string NameOf(const ::testing::TestParamInfo<Layout>& layout) {
+  return std::string(LayoutOf(layout.param.format).name) + "_" +
+         std::to_string(layout.param.page_size);
+}
+INSTANTIATE_TEST_SUITE_P(
+    Layouts, SharedPrefix, ::testing::ValuesIn([] {
+      std::vector<Layout> all;
+      for (const int page_size : {1, 3, 16, 24, 64, 128})
+        all.push_back({page_size, KvFormat::kF16});
+      for (const int page_size : {3, 16, 64})
+        for (const KvFormat format : {KvFormat::kBf16, KvFormat::kFp8, KvFormat::kInt8})
+          all.push_back({page_size, format});
+      return all;
+    }()),
+    NameOf);
 
 TEST_P(SharedPrefix, OfEveryLengthInPages) {
   constexpr int kLength = 200;
   const int all = PagesFor(kLength) + 1;
-  Stage stage(page_size(), 3 * all);
+  Stage stage(GetParam(), 3 * all);
   for (int shared = 0; shared <= PagesFor(kLength); ++shared) {
     const Table head = Iota(0, shared);
     for (const int own : {-1, 0, 1, 70}) {  // tokens beside the shared pages
@@ -172,7 +196,7 @@ TEST_P(SharedPrefix, OfEightUnderOnePromptTwoOfThemInOneConversation) {
   const int prompt = PagesFor(300);
   const int turn = PagesFor(100);
   const int own = PagesFor(200);
-  Stage stage(page_size(), prompt + turn + 8 * own);
+  Stage stage(GetParam(), prompt + turn + 8 * own);
   const Table under_prompt = Iota(0, prompt);
   const Table under_turn = Join(under_prompt, Iota(prompt, turn));
   std::vector<Asked> asked;
@@ -189,7 +213,7 @@ TEST_P(SharedPrefix, OfEightUnderOnePromptTwoOfThemInOneConversation) {
 TEST_P(SharedPrefix, OfPrefillsAndDecodes) {
   const int prompt = PagesFor(256);
   const int own = PagesFor(128);
-  Stage stage(page_size(), prompt + 4 * own);
+  Stage stage(GetParam(), prompt + 4 * own);
   const Table head = Iota(0, prompt);
   const std::int64_t shared = prompt * page_size();
   const std::vector<Asked> asked = {
@@ -227,8 +251,8 @@ Asked RandomAsked(const std::vector<Asked>& before, int page_size, int pages,
 TEST_P(SharedPrefix, InRandomTreesOfRuns) {
   constexpr int kCases = 400;
   const int pages = 20 + 2000 / page_size();
-  Stage clean(page_size(), pages);
-  Stage poisoned(page_size(), pages);
+  Stage clean(GetParam(), pages);
+  Stage poisoned(GetParam(), pages);
   std::mt19937 random(static_cast<std::uint32_t>(page_size()));
   for (int i = 0; i < 20; ++i)
     poisoned.Poison(static_cast<std::int32_t>(random() % static_cast<std::uint32_t>(pages)),
@@ -249,7 +273,7 @@ TEST_P(SharedPrefix, OfMoreQueriesThanOneBlock) {
   const int prompt = PagesFor(200);
   const int own = PagesFor(40);
   constexpr int kRuns = 60;  // of three queries for each KV head
-  Stage stage(page_size(), prompt + kRuns * own);
+  Stage stage(GetParam(), prompt + kRuns * own);
   std::vector<Asked> asked;
   for (int i = 0; i < kRuns; ++i)
     asked.push_back(
@@ -260,14 +284,14 @@ TEST_P(SharedPrefix, OfMoreQueriesThanOneBlock) {
 TEST_P(SharedPrefix, IsFoundAnewWhenPagesChangeInPlace) {
   // Page tables of the same spans, whose contents the next step has changed.
   const int all = PagesFor(200);
-  Stage stage(page_size(), 3 * all);
+  Stage stage(GetParam(), 3 * all);
   std::vector<Asked> asked = {{Iota(0, all), 199}, {Iota(0, all), 199}};
   const std::vector<RowRun> runs = RunsOf(asked);
   const Row q = stage.Queries(2);
   const Row before = stage.Attend(q, runs, 1, 0);
   std::ranges::copy(Iota(all, all), asked[1].pages.begin());
   const Row after = stage.Attend(q, runs, 1, 0);
-  Stage fresh(page_size(), 3 * all);
+  Stage fresh(GetParam(), 3 * all);
   EXPECT_EQ(after, fresh.Attend(q, runs, 1, 0));
   EXPECT_NE(after, before);
 }

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/half.h"
+#include "tests/kernels/kept.h"
 #include "tests/kernels/variant_comparison.h"
 
 namespace banyan::kernels::testing {
@@ -164,34 +165,72 @@ TEST_P(Variants, Rotate) {
   }
 }
 
-// Bits of halves, as values of their own; a NaN as one that all NaNs are.
-float AsValue(std::uint16_t half) {
-  return (half & 0x7fff) > 0x7c00 ? 70000.0F : static_cast<float>(half);
+// What a function stores of a row, `head` numbers at a time: their bits as values, those of a NaN
+// as one that all NaNs are.
+Row StoredBits(const Ops& ops, KvFormat format, const Row& x, std::size_t head) {
+  const auto size = static_cast<std::size_t>(LayoutOf(format).bytes);
+  std::vector<std::byte> bytes(head * size);
+  Row results;
+  for (std::size_t at = 0; at + head <= x.size(); at += head) {
+    std::uint16_t scale = 0;
+    KvOpsOf(ops, format)
+        .store(x.data() + at, static_cast<std::int64_t>(head), bytes.data(), &scale);
+    results.push_back(scale);
+    for (std::size_t i = 0; i < head; ++i) {
+      std::uint16_t bits = 0;
+      std::memcpy(&bits, bytes.data() + i * size, size);
+      const int infinity = format == KvFormat::kF16 ? 0x7c00 : 0x7f80;
+      const bool is_nan = size == 2 && (bits & 0x7fff) > infinity;
+      results.push_back(is_nan ? 70000.0F : static_cast<float>(bits));
+    }
+  }
+  return results;
 }
 
-TEST_P(Variants, StoreHalves) {
-  Compare([](const Ops& ops, Source& source) {
-    // Random bits, and every half with what lies a little beside it and between it and the next.
-    Row x;
-    for (int i = 0; i < 4096; ++i) x.push_back(std::bit_cast<float>(source.Bits()));
-    for (int i = 0; i < 4096; ++i) x.push_back(source.Next());
-    for (std::uint32_t half = 0; half < 0x10000; half += 8) {
-      const auto value = [](std::uint32_t h) { return HalfToFloat(static_cast<std::uint16_t>(h)); };
-      const std::uint32_t odd = half + source.Bits() % 8;
-      const float middle = (value(odd) + value(odd + 1)) / 2;
-      for (const float v : {value(odd), middle}) {
-        x.push_back(v);
-        x.push_back(std::nextafter(v, 1e9F));
-        x.push_back(std::nextafter(v, -1e9F));
+TEST_P(Variants, StoreNumbers) {
+  for (const KvFormat format : kKvFormats) {
+    SCOPED_TRACE(LayoutOf(format).name);
+    Compare([&](const Ops& ops, Source& source) {
+      Row x;
+      // Heads with and without infinities and NaN, of any magnitude.
+      for (int i = 0; i < 4096; ++i) x.push_back(std::bit_cast<float>(source.Bits()));
+      for (int i = 0; i < 4096; ++i) x.push_back(source.Next());
+      for (int head = 0; head < 256; ++head) {
+        const int exponent = static_cast<int>(source.Bits() % 64) - 40;
+        for (int i = 0; i < 24; ++i) x.push_back(std::ldexp(source.Next(), exponent));
       }
-      x.insert(x.end(), 2, middle);
-    }
-    std::vector<std::uint16_t> halves(x.size());
-    ops.store_f16(x.data(), std::ssize(x), halves.data());
-    Row results;
-    for (const std::uint16_t half : halves) results.push_back(AsValue(half));
-    return results;
-  });
+      Row results = StoredBits(ops, format, x, 8);
+      const Row wide = StoredBits(ops, format, x, 72);
+      results.insert(results.end(), wide.begin(), wide.end());
+      return results;
+    });
+  }
+}
+
+// Every number of a format with what lies a little beside it and between it and the next.
+TEST_P(Variants, StoreWhatIsBetweenNumbers) {
+  for (const KvFormat format : {KvFormat::kF16, KvFormat::kBf16, KvFormat::kFp8}) {
+    SCOPED_TRACE(LayoutOf(format).name);
+    const std::uint32_t count = LayoutOf(format).bytes == 1 ? 0x100 : 0x10000;
+    const std::uint32_t step = count >> 13 | 1;
+    Compare([&](const Ops& ops, Source& source) {
+      const auto value = [&](std::uint32_t bits) {
+        return Decoded(format, reinterpret_cast<const std::byte*>(&bits));
+      };
+      Row x;
+      for (std::uint32_t bits = 0; bits < count; bits += step) {
+        const std::uint32_t any = bits + source.Bits() % step;
+        const float middle = (value(any) + value(any + 1)) / 2;
+        for (const float v : {value(any), middle}) {
+          x.push_back(v);
+          x.push_back(std::nextafter(v, 1e9F));
+          x.push_back(std::nextafter(v, -1e9F));
+        }
+        x.insert(x.end(), 2, middle);
+      }
+      return StoredBits(ops, format, x, 8);
+    });
+  }
 }
 
 }  // namespace

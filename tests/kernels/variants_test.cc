@@ -1,6 +1,7 @@
 // Products and attention give the bits of the portable ones with every set of instructions.
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <limits>
 #include <string>
@@ -162,11 +163,74 @@ TEST_P(Variants, ProductsOfFewRowsAndLongTiles) {
 
 // Attention
 
-std::vector<std::uint16_t> Halves(int count, Source& source) {
-  std::vector<std::uint16_t> out;
-  for (int i = 0; i < count; ++i) out.push_back(FloatToHalf(source.Next()));
-  return out;
-}
+// A chunk as pages of a format have it, of numbers of any bits that there are.
+class ChunkMemory {
+ public:
+  ChunkMemory(KvFormat format, int head_dim, Source& source)
+      : format_(format),
+        row_bytes_(head_dim * LayoutOf(format).bytes),
+        keys_(Numbers(source)),
+        values_(Numbers(source)) {
+    for (int i = 0; i < 2 * kChunkKeys; ++i) scales_.push_back(FloatToHalf(source.Next()));
+  }
+
+  // With NaN in place of keys and values that are not to be read.
+  template <class F>
+  ChunkTiles Tiles(const F& is_seen) {
+    ChunkTiles out = {};  // no address of a tile of which none is seen
+    for (int j = 0; j < kChunkKeys; ++j) {
+      const int t = j / kTileKeys;
+      std::byte* keys = keys_.data() + t * kTileKeys * row_bytes_;
+      std::byte* values = values_.data() + t * kTileKeys * row_bytes_;
+      if (is_seen(j)) {
+        out.keys[t] = keys;
+        out.values[t] = values;
+        out.key_scales[t] = scales_.data() + t * kTileKeys;
+        out.value_scales[t] = scales_.data() + kChunkKeys + t * kTileKeys;
+      } else {
+        Poison(keys, values, j);
+      }
+    }
+    return out;
+  }
+
+ private:
+  std::vector<std::byte> Numbers(Source& source) const {
+    std::vector<std::byte> out;
+    while (std::ssize(out) < std::int64_t{kChunkKeys} * row_bytes_) {
+      const float x = source.Next();
+      const std::uint16_t half =
+          format_ == KvFormat::kBf16
+              ? static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(x) >> 16)
+              : FloatToHalf(x);
+      // Any code of one byte, but those of NaN where numbers are usual.
+      auto code = static_cast<std::uint8_t>(source.Bits() >> 9);
+      if (source.numbers() == testing::Numbers::kUsual && (code & 0x7f) == 0x7f) --code;
+      if (LayoutOf(format_).bytes == 1) {
+        out.push_back(std::byte{code});
+      } else {
+        out.push_back(static_cast<std::byte>(half));
+        out.push_back(static_cast<std::byte>(half >> 8));
+      }
+    }
+    return out;
+  }
+  void Poison(std::byte* keys, std::byte* values, int j) {
+    const int bytes = LayoutOf(format_).bytes;
+    const int i = j % kTileKeys;
+    for (int at = 0; at < row_bytes_; at += bytes)
+      std::memset(keys + at * kTileKeys + i * bytes, 0xff, static_cast<std::size_t>(bytes));
+    std::memset(values + i * row_bytes_, 0xff, static_cast<std::size_t>(row_bytes_));
+    scales_[static_cast<std::size_t>(j)] = scales_[static_cast<std::size_t>(kChunkKeys + j)] =
+        0xffff;
+  }
+
+  KvFormat format_;
+  int row_bytes_;
+  std::vector<std::byte> keys_;
+  std::vector<std::byte> values_;
+  std::vector<std::uint16_t> scales_;  // of the keys, then of the values
+};
 
 // One chunk, of which queries see up to keys first .. last - 1.
 struct Seen {
@@ -215,35 +279,27 @@ class Queries {
 
 // The partials of `count` queries, and states into which they are merged twice: by Merge, and as
 // they are made.
-Row Chunk(const Ops& ops, const Seen& seen, int head_dim, int count, Source& source) {
-  constexpr std::uint16_t kNaN = 0xffff;
-  std::vector<std::uint16_t> keys = Halves(kChunkKeys * head_dim, source);
-  std::vector<std::uint16_t> values = Halves(kChunkKeys * head_dim, source);
+Row Chunk(const Ops& ops, KvFormat format, const Seen& seen, int head_dim, int count,
+          Source& source) {
+  ChunkMemory memory(format, head_dim, source);
   const std::uint32_t seed = source.Bits();
   const auto queries = [&] {
     Source same(source.numbers(), seed);
     return Queries(head_dim, count, seen, same);
   };
   Queries partials = queries();
-  ChunkHalves chunk = {};  // what none sees: NaN in a tile, no address elsewhere
-  for (int j = 0; j < kChunkKeys; ++j) {
-    std::uint16_t* tile = keys.data() + j / kTileKeys * kTileKeys * head_dim;
-    std::uint16_t* value = values.data() + j * head_dim;
-    if (std::any_of(partials.data(), partials.data() + count,
-                    [&](const AttendQuery& q) { return q.first <= j && j < q.last; })) {
-      chunk.keys[j / kTileKeys] = tile;
-      chunk.values[j / kTileKeys] = value - j % kTileKeys * head_dim;
-    } else {
-      for (int d = 0; d < head_dim; ++d) tile[d * kTileKeys + j % kTileKeys] = value[d] = kNaN;
-    }
-  }
+  const ChunkTiles chunk = memory.Tiles([&](int j) {
+    return std::any_of(partials.data(), partials.data() + count,
+                       [&](const AttendQuery& q) { return q.first <= j && j < q.last; });
+  });
+  const auto attend = KvOpsOf(ops, format).attend;
   AttendWork work = {.chunk = &chunk,
                      .head_dim = head_dim,
                      .scale = 0.125F,
                      .queries = partials.data(),
                      .count = count,
                      .into = AttendInto::kPartials};
-  ops.attend(work);
+  attend(work);
 
   Queries merged = queries();
   Queries states = queries();
@@ -252,7 +308,7 @@ Row Chunk(const Ops& ops, const Seen& seen, int head_dim, int count, Source& sou
   Row out = partials.Results();
   for (int time = 0; time < 2; ++time) {
     for (int i = 0; i < count; ++i) ops.merge(partials.At(i), head_dim, merged.At(i));
-    ops.attend(work);
+    attend(work);
   }
   EXPECT_EQ(Difference(states.Results(), merged.Results()), "");
   for (const float value : merged.Results()) out.push_back(value);
@@ -265,17 +321,20 @@ Row Chunk(const Ops& ops, const Seen& seen, int head_dim, int count, Source& sou
 }
 
 TEST_P(Variants, Attend) {
-  for (const int head_dim : {8, 24, 72}) {
-    for (const int last : {1, 7, 8, 9, 16, 17, 33, 63, 64}) {
-      for (const int queries : {1, 2, 3, 4, 5, 6, 13}) {
-        SCOPED_TRACE(std::to_string(queries) + " queries, " + std::to_string(last) + " keys of " +
-                     std::to_string(head_dim));
-        for (const int first : {0, last / 3, last - 1}) {
-          for (const bool same : {true, false}) {
-            Compare([&](const Ops& ops, Source& source) {
-              return Chunk(ops, {first, last, same}, head_dim, queries, source);
-            });
-            if (HasFatalFailure()) return;
+  for (const KvFormat format : kKvFormats) {
+    for (const int head_dim : {8, 24, 72}) {
+      for (const int last : {1, 7, 8, 9, 16, 17, 33, 63, 64}) {
+        for (const int queries : {1, 2, 3, 4, 5, 6, 13}) {
+          SCOPED_TRACE(std::string(LayoutOf(format).name) + ", " + std::to_string(queries) +
+                       " queries, " + std::to_string(last) + " keys of " +
+                       std::to_string(head_dim));
+          for (const int first : {0, last / 3, last - 1}) {
+            for (const bool same : {true, false}) {
+              Compare([&](const Ops& ops, Source& source) {
+                return Chunk(ops, format, {first, last, same}, head_dim, queries, source);
+              });
+              if (HasFatalFailure()) return;
+            }
           }
         }
       }
