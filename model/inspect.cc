@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/kv_shape.h"
 #include "model/architectures.h"
 #include "model/model.h"
 #include "model/weights.h"
@@ -44,12 +45,13 @@ void FillShape(const File& file, Facts& facts) {
   const std::int32_t embedding = shape.Integer("embedding_length");
   facts.head_dim =
       shape.Integer("attention.key_length", facts.heads > 0 ? embedding / facts.heads : 0);
-  // Keys and values in f16.
-  constexpr std::int64_t kBytes = 2 * 2;
+  const kernels::KvShape kv{
+      .layers = facts.layers, .kv_heads = facts.kv_heads, .head_dim = facts.head_dim};
+  // A key and a value take less than 8 bytes for each dimension, whatever the format.
   const std::int64_t heads = std::int64_t{facts.layers} * facts.kv_heads;
-  if (facts.head_dim > 0 &&
-      heads < std::numeric_limits<std::int64_t>::max() / kBytes / facts.head_dim) {
-    facts.kv_bytes_per_token = kBytes * heads * facts.head_dim;
+  if (facts.head_dim > 0 && heads < std::numeric_limits<std::int64_t>::max() / 8 / facts.head_dim) {
+    facts.kv_bytes_per_token = kernels::BytesPerToken(kv);
+    facts.kv_dtype = kernels::LayoutOf(kv.format).name;
   }
 }
 

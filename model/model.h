@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/metadata.h"
+#include "kernels/kv_shape.h"
 #include "model/batch.h"
 
 namespace banyan::model {
@@ -32,6 +33,7 @@ struct Facts {
   std::int64_t parameters = 0;
   std::int64_t weight_bytes = 0;        // as resident after loading
   std::int64_t kv_bytes_per_token = 0;  // as allocated
+  std::string kv_dtype = {};            // of its pages; "" where they hold no keys and values
   std::string cpu_variant = {};         // the instructions that compute it; "" for none
 };
 
@@ -76,6 +78,7 @@ struct Options {
   std::int32_t threads = 1;     // compute threads, the caller's among them; 1..256
   std::int32_t page_size = 16;  // tokens per page
   std::int64_t kv_memory = 0;   // bytes; as many whole pages as fit are allocated, at least one
+  kernels::KvFormat kv_format = kernels::KvFormat::kF16;
   // The most tokens and logit rows of one step; buffers are sized by it.
   std::int32_t max_batch_tokens = 256;
   std::string cpu_variant = {};  // one of CpuVariants(), or "" for the quickest

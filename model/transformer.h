@@ -44,7 +44,7 @@ class Transformer final : public Model {
     std::unique_ptr<Transformer> model(new Transformer(options, shape, packer, std::move(backend)));
     if (!packer.ok()) return packer.status();
     if (absl::Status status = model->AllocatePages(options); !status.ok()) return status;
-    model->FillFacts(file, architecture, packer);
+    model->FillFacts(file, architecture, options, packer);
     return model;
   }
 
@@ -94,8 +94,9 @@ class Transformer final : public Model {
     kernels::KvShape kv{.layers = shape_.layers,
                         .kv_heads = shape_.kv_heads,
                         .head_dim = shape_.head_dim,
-                        .page_size = options.page_size};
-    const std::int64_t bytes = kv.values_per_token() * kv.page_size * std::int64_t{kKvValueBytes};
+                        .page_size = options.page_size,
+                        .format = options.kv_format};
+    const std::int64_t bytes = kernels::BytesPerToken(kv) * kv.page_size;
     kv.pages = PagesThatFit(options.kv_memory, bytes);
     if (!backend_->AllocatePages(kv)) {
       return absl::ResourceExhaustedError(
@@ -106,7 +107,8 @@ class Transformer final : public Model {
     return absl::OkStatus();
   }
 
-  void FillFacts(const File& file, std::string_view architecture, const WeightPacker<B>& packer) {
+  void FillFacts(const File& file, std::string_view architecture, const Options& options,
+                 const WeightPacker<B>& packer) {
     facts_.name = file.metadata().String("general.name").value_or(architecture);
     facts_.architecture = architecture;
     facts_.vocabulary_size = shape_.vocabulary;
@@ -118,6 +120,7 @@ class Transformer final : public Model {
     facts_.parameters = packer.parameters();
     facts_.weight_bytes = packer.bytes();
     facts_.kv_bytes_per_token = static_cast<std::int64_t>(page_bytes()) / limits_.page_size;
+    facts_.kv_dtype = kernels::LayoutOf(options.kv_format).name;
     facts_.cpu_variant = backend_->variant();
   }
 
@@ -131,8 +134,6 @@ class Transformer final : public Model {
       return absl::ResourceExhaustedError("no memory for the step");
     }
   }
-
-  static constexpr std::int32_t kKvValueBytes = 2;  // f16
 
   const std::unique_ptr<B> backend_;
   const Shape shape_;

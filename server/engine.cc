@@ -26,7 +26,7 @@ Engine::Engine(std::unique_ptr<model::Model> model, const EngineOptions& options
       cache_(options.cache, &telemetry_),
       scheduler_(std::make_unique<scheduler::Scheduler>(options.scheduling, cache_, &telemetry_)) {
   metrics.Set(Gauge::kPageBytes, static_cast<double>(model_->page_bytes()));
-  metrics.SetCacheShape(options.cache.page_size, options.cache.pages);
+  metrics.SetCacheShape(options.cache.page_size, options.cache.pages, model_->facts().kv_dtype);
   Publish();
 }
 

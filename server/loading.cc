@@ -17,6 +17,7 @@ model::Options ModelOptions(const ServeOptions& options) {
   out.threads = options.threads;
   out.page_size = options.page_size;
   out.kv_memory = options.kv_memory;
+  out.kv_format = options.kv_format;
   out.max_batch_tokens = options.max_batch_tokens;
   out.cpu_variant = options.cpu_variant;
   out.bind_threads = options.bind_threads;

@@ -306,11 +306,12 @@ void Metrics::CountHttpError(std::string_view code) {
   cells_->http_errors->Add({{"code", std::string(code)}}).Increment();
 }
 
-void Metrics::SetCacheShape(std::int32_t page_size, std::int32_t pages) {
+void Metrics::SetCacheShape(std::int32_t page_size, std::int32_t pages, const std::string& dtype) {
   cells_
       ->Make<prometheus::Gauge>(prometheus::BuildGauge(), "vllm:cache_config_info",
                                 "Always 1; the shape of the page pool is in the labels.",
                                 {{"model_name", cells_->model_name},
+                                 {"cache_dtype", dtype},
                                  {"block_size", std::to_string(page_size)},
                                  {"num_gpu_blocks", std::to_string(pages)}})
       .Set(1);

@@ -85,8 +85,9 @@ class Metrics {
   void Observe(Histogram histogram, double value);
   // An error answer with that `code`; codes are the few of the error table.
   void CountHttpError(std::string_view code);
-  // Once, when the pool is known: vllm:cache_config_info.
-  void SetCacheShape(std::int32_t page_size, std::int32_t pages);
+  // Once, when the pool is known: vllm:cache_config_info. `dtype` is empty for pages that hold no
+  // keys and values.
+  void SetCacheShape(std::int32_t page_size, std::int32_t pages, const std::string& dtype);
 
   // The text exposition format, version 0.0.4.
   std::string Text() const;

@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "base/quote.h"
 #include "base/utf8.h"
+#include "kernels/kv_shape.h"
 #include "server/fail.h"
 
 namespace banyan::server {
@@ -72,6 +73,19 @@ class Table {
   std::string text_;
 };
 
+// What a token takes, in each format of the pages.
+void AddPool(const model::Facts& facts, Table& table) {
+  if (facts.kv_bytes_per_token == 0) return table.Row("KV pool", "unknown");
+  const char* name = "KV pool";
+  for (const kernels::KvFormat format : kernels::kKvFormats) {
+    const std::int64_t bytes = KvBytesPerToken(facts, format);
+    table.Row(name, absl::StrFormat("%-8s %s bytes a token; 1 GiB holds %s tokens",
+                                    std::string(kernels::LayoutOf(format).name), Grouped(bytes),
+                                    Grouped(TokensIn(kGiB, bytes))));
+    name = "";
+  }
+}
+
 void AddWeights(const ModelReport& report, Table& table) {
   const model::Facts& facts = report.facts;
   const char* name = "tensors";
@@ -84,11 +98,7 @@ void AddWeights(const ModelReport& report, Table& table) {
   if (report.types.empty()) table.Row(name, "none");
   table.Row("memory", absl::StrCat("about ", Bytes(facts.weight_bytes),
                                    " for the weights, and what --kv-memory says for the KV pool"));
-  table.Row("KV pool", facts.kv_bytes_per_token == 0
-                           ? "unknown"
-                           : absl::StrCat(Grouped(facts.kv_bytes_per_token),
-                                          " bytes a token in f16; 1 GiB holds ",
-                                          Grouped(TokensIn(kGiB, facts)), " tokens"));
+  AddPool(facts, table);
 }
 
 void AddText(const ModelReport& report, Table& table) {
@@ -124,6 +134,18 @@ json::array TokensAsJson(const std::vector<NamedToken>& tokens) {
     list.push_back({{"id", token.id}, {"piece", Text(token.piece)}});
   }
   return list;
+}
+
+json::value PoolAsJson(const model::Facts& facts) {
+  if (facts.kv_bytes_per_token == 0) return nullptr;
+  json::object formats;
+  for (const kernels::KvFormat format : kernels::kKvFormats) {
+    const std::int64_t bytes = KvBytesPerToken(facts, format);
+    const std::string_view name = kernels::LayoutOf(format).name;
+    formats[json::string_view(name.data(), name.size())] = {
+        {"bytes_per_token", bytes}, {"tokens_per_gib", TokensIn(kGiB, bytes)}};
+  }
+  return formats;
 }
 
 json::value TokenizerAsJson(const std::optional<TokenizerFacts>& tokenizer) {
@@ -196,7 +218,8 @@ std::string ReportAsJson(const ModelReport& report) {
       {"tensor_types", std::move(types)},
       {"weight_bytes", facts.weight_bytes},
       {"kv_bytes_per_token", facts.kv_bytes_per_token},
-      {"kv_tokens_per_gib", TokensIn(kGiB, facts)},
+      {"kv_tokens_per_gib", TokensIn(kGiB, facts.kv_bytes_per_token)},
+      {"kv_dtypes", PoolAsJson(facts)},
       {"tokenizer", TokenizerAsJson(report.tokenizer)},
       {"chat_template", TemplateAsJson(report.chat_template)},
   };

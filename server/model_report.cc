@@ -82,10 +82,17 @@ absl::StatusOr<ModelReport> DescribeModel(const std::string& path) {
   return report;
 }
 
-std::int64_t TokensIn(std::int64_t bytes, const model::Facts& facts) {
+std::int64_t KvBytesPerToken(const model::Facts& facts, kernels::KvFormat format) {
+  return kernels::BytesPerToken({.layers = facts.layers,
+                                 .kv_heads = facts.kv_heads,
+                                 .head_dim = facts.head_dim,
+                                 .format = format});
+}
+
+std::int64_t TokensIn(std::int64_t bytes, std::int64_t bytes_per_token) {
   const std::int64_t page_size = ServeOptions().page_size;
-  if (facts.kv_bytes_per_token <= 0) return 0;
-  return bytes / page_size / facts.kv_bytes_per_token * page_size;
+  if (bytes_per_token <= 0) return 0;
+  return bytes / page_size / bytes_per_token * page_size;
 }
 
 }  // namespace banyan::server

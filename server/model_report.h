@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/ids.h"
+#include "kernels/kv_shape.h"
 #include "model/model.h"
 #include "text/codec.h"
 
@@ -54,8 +55,11 @@ struct ModelReport {
 // Errors are those of model::File::Open.
 absl::StatusOr<ModelReport> DescribeModel(const std::string& path);
 
+// What a token of the model takes in pages of a format, if the facts' own `kv_bytes_per_token` is
+// known.
+std::int64_t KvBytesPerToken(const model::Facts& facts, kernels::KvFormat format);
 // How many tokens a KV pool of `bytes` holds, in whole pages of the default size; 0 when the size
-// of a token is not known.
-std::int64_t TokensIn(std::int64_t bytes, const model::Facts& facts);
+// of a token is not known (0).
+std::int64_t TokensIn(std::int64_t bytes, std::int64_t bytes_per_token);
 
 }  // namespace banyan::server

@@ -121,6 +121,13 @@ CLI::Validator CpuVariant() {
   return CLI::Validator(check, "");
 }
 
+std::vector<std::string> KvFormatNames() {
+  std::vector<std::string> names;
+  for (const kernels::KvFormat format : kernels::kKvFormats)
+    names.emplace_back(kernels::LayoutOf(format).name);
+  return names;
+}
+
 std::string EnvironmentName(std::string_view option) {
   std::string name = absl::StrReplaceAll(std::string(option), {{"-", "_"}});
   std::transform(name.begin(), name.end(), name.begin(),
@@ -162,8 +169,11 @@ void Declare(CLI::App& app, Typed& typed) {
       ->check(Bytes(kMinKvMemory, kMaxKvMemory));
   option("page-size", typed.page_size, "tokens per KV page, 1..1024", "N", typed.page_size)
       ->check(Integers(kMinPageSize, kMaxPageSize));
-  option("kv-dtype", typed.kv_dtype, "type of the KV pages: f16", "TYPE", typed.kv_dtype)
-      ->check(OneOf({"f16"}, {"f32", "bf16", "fp8", "q8_0"}));
+  option("kv-dtype", typed.kv_dtype,
+         "how pages keep keys and values: f16, bf16, fp8 (e4m3) or int8, the last two in half the "
+         "memory",
+         "TYPE", typed.kv_dtype)
+      ->check(OneOf(KvFormatNames(), {"f32", "int4"}));
   option("backend", typed.backend, "what computes: cpu", "BACKEND", typed.backend)
       ->check(OneOf({"cpu"}, {"cuda"}));
   option("threads", typed.threads, std::string(kThreadsHelp), "N", "")
@@ -253,6 +263,7 @@ ServeOptions Convert(const Typed& typed) {
   options.port = static_cast<std::uint16_t>(*ParseInteger(typed.port));
   options.kv_memory = *ParseBytes(typed.kv_memory);
   options.page_size = static_cast<std::int32_t>(*ParseInteger(typed.page_size));
+  options.kv_format = *kernels::FindKvFormat(typed.kv_dtype);
   const std::int32_t processors = UsableProcessors();
   options.threads = ThreadsOf(typed.threads, processors);
   options.bind_threads = typed.bind_threads == "on";

@@ -8,6 +8,7 @@
 #include <string>
 #include <variant>
 
+#include "kernels/kv_shape.h"
 #include "radix/prefix_cache.h"
 #include "scheduler/scheduler.h"
 #include "server/known_models.h"
@@ -24,7 +25,8 @@ struct ServeOptions {
   std::uint16_t port = 8080;                       // 0: a free one
   std::int64_t kv_memory = std::int64_t{1} << 30;  // bytes
   std::int32_t page_size = 16;                     // tokens
-  std::int32_t threads = 1;                        // compute threads
+  kernels::KvFormat kv_format = kernels::KvFormat::kF16;
+  std::int32_t threads = 1;  // compute threads
   bool bind_threads = false;
   std::string cpu_variant;              // empty: the quickest that runs
   std::int32_t io_threads = 2;          // follows from the machine

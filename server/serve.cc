@@ -122,6 +122,7 @@ void LogReady(const ServeOptions& options, const ServedModel& model, std::size_t
        {"context_length", model.facts.context_length},
        {"pages", model.cache.pages},
        {"page_size", model.cache.page_size},
+       {"kv_dtype", model.facts.kv_dtype},
        {"kv_bytes", static_cast<std::int64_t>(page_bytes) * model.cache.pages},
        {"prefix_caching", model.scheduling.prefix_caching == scheduler::PrefixCaching::kOn},
        {"cpu_variant", model.facts.cpu_variant},

@@ -27,6 +27,7 @@ std::string ModelJson(const std::string& name, std::int64_t created, const Serve
   banyan["kv_pool_bytes"] =
       model.facts.kv_bytes_per_token * model.cache.page_size * model.cache.pages;
   banyan["kv_bytes_per_token"] = model.facts.kv_bytes_per_token;
+  if (!model.facts.kv_dtype.empty()) banyan["kv_dtype"] = model.facts.kv_dtype;
   banyan["page_size"] = model.cache.page_size;
   banyan["pages"] = model.cache.pages;
   if (!model.facts.cpu_variant.empty()) banyan["cpu_variant"] = model.facts.cpu_variant;

@@ -27,7 +27,7 @@ def refused(*arguments, **variables):
     (["--model", "null", "--kv-memory", "lots"], "--kv-memory"),
     (["--model", "null", "--page-size", "0"], "--page-size"),
     (["--model", "null", "--backend", "cuda"], "cuda"),
-    (["--model", "null", "--kv-dtype", "fp8"], "fp8"),
+    (["--model", "null", "--kv-dtype", "fp9"], "fp9"),
     (["--model", "null", "--max-running", "64", "--max-batch-tokens", "64"], "--max-running"),
     (["--model", "null", "--host", "not an address"], "not an address"),
     (["--model", "null", "--served-model-name", "a\nb"], "--served-model-name"),

@@ -31,8 +31,36 @@ TEST(LoadedModel, SaysWhatItIs) {
   EXPECT_EQ(facts.parameters, parameters);
   EXPECT_GE(facts.weight_bytes, parameters * 4);
   EXPECT_EQ(facts.kv_bytes_per_token, 2 * 2 * 2 * 16 * 2);  // layers, K and V, heads, dims, f16
+  EXPECT_EQ(facts.kv_dtype, "f16");
   EXPECT_EQ((*model)->page_bytes(), 8 * 256);
   EXPECT_EQ((*model)->pages(), 5);
+}
+
+TEST(LoadedModel, HasPagesOfTheFormatThatWasAskedFor) {
+  const TinyModel tiny({.type = DType::kF32});
+  constexpr std::int64_t kMemory = 100 * 8 * 256;
+  const auto load = [&](kernels::KvFormat format) {
+    auto model = Model::Load(OpenBytes(tiny.Write()),
+                             {.page_size = 8, .kv_memory = kMemory, .kv_format = format});
+    EXPECT_TRUE(model.ok()) << model.status();
+    return *std::move(model);
+  };
+  const struct {
+    kernels::KvFormat format;
+    const char* name;
+    std::int64_t token;
+    std::int32_t pages;
+  } kWant[] = {{kernels::KvFormat::kF16, "f16", 256, 100},
+               {kernels::KvFormat::kBf16, "bf16", 256, 100},
+               {kernels::KvFormat::kFp8, "fp8", 128, 200},
+               {kernels::KvFormat::kInt8, "int8", 128 + 2 * 2 * 2 * 2, 177}};
+  for (const auto& want : kWant) {
+    const auto model = load(want.format);
+    EXPECT_EQ(model->facts().kv_dtype, want.name);
+    EXPECT_EQ(model->facts().kv_bytes_per_token, want.token);
+    EXPECT_EQ(model->page_bytes(), static_cast<std::size_t>(8 * want.token));
+    EXPECT_EQ(model->pages(), want.pages);
+  }
 }
 
 TEST(Forward, NotANumberFailsTheStepAndTheModelStaysUsable) {

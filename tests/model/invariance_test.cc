@@ -43,10 +43,11 @@ class Bench {
   static constexpr std::int32_t kPageSize = 16;
   static constexpr std::int32_t kPrompt = 5 * kPageSize;  // over one chunk of keys, whole pages
 
-  Bench(std::unique_ptr<File> file, std::int32_t threads) {
+  Bench(std::unique_ptr<File> file, std::int32_t threads, kernels::KvFormat format) {
     const Options options{.threads = threads,
                           .page_size = kPageSize,
                           .kv_memory = std::int64_t{16} << 20,
+                          .kv_format = format,
                           .max_batch_tokens = 160};
     auto model = Model::Load(std::move(file), options);
     EXPECT_TRUE(model.ok()) << model.status();
@@ -104,7 +105,8 @@ class Bench {
     return bytes;
   }
 
-  // Fills every page with bytes that are NaN as f16: whoever reads one that it did not write shows.
+  // Fills every page with bytes that are NaN in every format: whoever reads one that it did not
+  // write shows.
   void PoisonPages() {
     const std::vector<std::byte> poison(model_->page_bytes(), std::byte{0xFF});
     for (PageId page = 0; page < model_->pages(); ++page) model_->WritePage(page, poison);
@@ -248,10 +250,11 @@ Trace RunEveryWay(Bench& bench) {
   return alone;
 }
 
-void TestInvariance(const std::function<std::unique_ptr<File>()>& open) {
-  Bench one(open(), 1);
+void TestInvariance(const std::function<std::unique_ptr<File>()>& open,
+                    kernels::KvFormat format = kernels::KvFormat::kF16) {
+  Bench one(open(), 1, format);
   const Trace with_one = RunEveryWay(one);
-  Bench two(open(), 2);
+  Bench two(open(), 2, format);
   const Trace with_two = RunEveryWay(two);
   ExpectSame(with_two, with_one, "with 2 threads");
   // The test sees differences: another prompt leaves another trace.
@@ -265,6 +268,22 @@ class TinyInvariance : public ::testing::TestWithParam<TinyOptions> {};
 TEST_P(TinyInvariance, SameBitsHoweverItIsRun) {
   TestInvariance([] { return OpenBytes(TinyModel(GetParam()).Write()); });
 }
+
+// A family with windows and one without.
+class FormatInvariance : public ::testing::TestWithParam<kernels::KvFormat> {};
+
+TEST_P(FormatInvariance, SameBitsHoweverItIsRun) {
+  const TinyOptions windows{
+      .family = "gemma3", .type = kernels::DType::kQ4_1, .layers = 7, .window = 21};
+  for (const TinyOptions& options : {TinyOptions{.type = kernels::DType::kQ8_0}, windows})
+    TestInvariance([&] { return OpenBytes(TinyModel(options).Write()); }, GetParam());
+}
+
+std::string NameOfFormat(const ::testing::TestParamInfo<kernels::KvFormat>& test) {
+  return std::string(kernels::LayoutOf(test.param).name);
+}
+INSTANTIATE_TEST_SUITE_P(EveryFormat, FormatInvariance, ::testing::ValuesIn(kernels::kKvFormats),
+                         NameOfFormat);
 
 std::string NameOf(const ::testing::TestParamInfo<TinyOptions>& test) {
   return test.param.family + "_" + std::string(kernels::ShapeOf(test.param.type).name);
@@ -301,14 +320,20 @@ INSTANTIATE_TEST_SUITE_P(
         TinyOptions{.family = "qwen3", .type = kernels::DType::kQ4_1, .kv_heads = 1}),
     NameOf);
 
-TEST(DefaultModelInvariance, SameBitsHoweverItIsRun) {
+class DefaultModelInvariance : public ::testing::TestWithParam<kernels::KvFormat> {};
+INSTANTIATE_TEST_SUITE_P(EveryFormat, DefaultModelInvariance,
+                         ::testing::ValuesIn(kernels::kKvFormats), NameOfFormat);
+
+TEST_P(DefaultModelInvariance, SameBitsHoweverItIsRun) {
   const char* path = std::getenv("BANYAN_MODEL");
   ASSERT_NE(path, nullptr) << "set BANYAN_MODEL to the default model's file (./dev where model)";
-  TestInvariance([&]() -> std::unique_ptr<File> {
-    auto file = File::Open(path);
-    EXPECT_TRUE(file.ok()) << file.status();
-    return file.ok() ? *std::move(file) : nullptr;
-  });
+  TestInvariance(
+      [&]() -> std::unique_ptr<File> {
+        auto file = File::Open(path);
+        EXPECT_TRUE(file.ok()) << file.status();
+        return file.ok() ? *std::move(file) : nullptr;
+      },
+      GetParam());
 }
 
 }  // namespace

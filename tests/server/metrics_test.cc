@@ -32,7 +32,7 @@ TEST(Metrics, AreExposedUnderBothNames) {
   metrics.Add(Counter::kPromptTokens, 12);
   metrics.Set(Gauge::kWaiting, 3);
   metrics.Observe(Histogram::kTimeToFirstToken, 0.3);
-  metrics.SetCacheShape(16, 512);
+  metrics.SetCacheShape(16, 512, "int8");
   const std::string text = metrics.Text();
   EXPECT_TRUE(Shows(text, "\nbanyan_prompt_tokens_total 12\n"));
   EXPECT_TRUE(Shows(text, "\nvllm:prompt_tokens_total{model_name=\"smol \\\"2\\\"\"} 12\n"));
@@ -43,6 +43,7 @@ TEST(Metrics, AreExposedUnderBothNames) {
   EXPECT_TRUE(Shows(text, "vllm:time_to_first_token_seconds_count{model_name="));
   EXPECT_TRUE(Shows(text, "block_size=\"16\""));
   EXPECT_TRUE(Shows(text, "num_gpu_blocks=\"512\""));
+  EXPECT_TRUE(Shows(text, "cache_dtype=\"int8\""));
 }
 
 TEST(Metrics, ShowWhatGatewaysReadFromTheStart) {

@@ -55,7 +55,10 @@ TEST(ModelInfo, IsATable) {
       "tensors         Q4_K     4.7 GiB in 193 tensors\n"
       "                F32      488 bytes in 1 tensor\n"
       "memory          about 4.7 GiB for the weights, and what --kv-memory says for the KV pool\n"
-      "KV pool         131,072 bytes a token in f16; 1 GiB holds 8,192 tokens\n"
+      "KV pool         f16      131,072 bytes a token; 1 GiB holds 8,192 tokens\n"
+      "                bf16     131,072 bytes a token; 1 GiB holds 8,192 tokens\n"
+      "                fp8      65,536 bytes a token; 1 GiB holds 16,384 tokens\n"
+      "                int8     66,560 bytes a token; 1 GiB holds 16,128 tokens\n"
       "tokenizer       BPE (smollm), 31,999 tokens\n"
       "added tokens    '<s>' (1)\n"
       "end tokens      '</s>' (2), 'x' (7)\n"
@@ -88,12 +91,10 @@ TEST(ModelInfo, WhatIsNotKnownIsSaid) {
 }
 
 TEST(ModelInfo, TokensOfAPoolAreWholePages) {
-  model::Facts facts;
-  EXPECT_EQ(TokensIn(1 << 30, facts), 0);
-  facts.kv_bytes_per_token = 100;
-  EXPECT_EQ(TokensIn(1599, facts), 0);
-  EXPECT_EQ(TokensIn(1600, facts), 16);
-  EXPECT_EQ(TokensIn(3199, facts), 16);
+  EXPECT_EQ(TokensIn(1 << 30, 0), 0);
+  EXPECT_EQ(TokensIn(1599, 100), 0);
+  EXPECT_EQ(TokensIn(1600, 100), 16);
+  EXPECT_EQ(TokensIn(3199, 100), 16);
 }
 
 // A file's words may not write to the terminal of who looks at it, nor break the JSON.
@@ -120,6 +121,10 @@ TEST(ModelInfo, JsonHasEveryFact) {
     "tensor_types": [{"type": "Q4_K", "tensors": 193, "bytes": 4999999000},
                      {"type": "F32", "tensors": 1, "bytes": 488}],
     "weight_bytes": 4999999488, "kv_bytes_per_token": 131072, "kv_tokens_per_gib": 8192,
+    "kv_dtypes": {"f16": {"bytes_per_token": 131072, "tokens_per_gib": 8192},
+                  "bf16": {"bytes_per_token": 131072, "tokens_per_gib": 8192},
+                  "fp8": {"bytes_per_token": 65536, "tokens_per_gib": 16384},
+                  "int8": {"bytes_per_token": 66560, "tokens_per_gib": 16128}},
     "tokenizer": {"kind": "BPE (smollm)", "tokens": 31999,
                   "added_tokens": [{"id": 1, "piece": "<s>"}],
                   "end_tokens": [{"id": 2, "piece": "</s>"}, {"id": 7, "piece": "x"}]},

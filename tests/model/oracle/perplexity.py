@@ -8,6 +8,7 @@ with `echo`, `logprobs` and `max_tokens` 0. The text, from the given line on, be
 into windows of 512 tokens that do not overlap; where the model's files ask for a token that begins a text (Gemma),
 each window begins with it, and has 511 of the text's. Both sides get the same ids. Every token of a window is
 predicted from those before it in the window; the first is not. Perplexity is exp(-mean of the log-probabilities).
+Then the same windows go through servers with other formats of KV pages, which are compared with f16, ours.
 """
 import argparse
 import contextlib
@@ -24,13 +25,15 @@ import numpy as np
 
 WINDOW = 512
 BOUND = 0.005  # of the difference, relative to llama.cpp's
+FORMATS = {"bf16": 0.005, "fp8": 0.007, "int8": 0.001}  # how much worse than f16, relative to it
 BATCH = 64  # positions whose logits are looked at together
 
 
 @contextlib.contextmanager
-def serving(binary, model, threads):
+def serving(binary, model, threads, dtype="f16"):
     """The URL of a server of its own."""
-    command = [binary, "serve", "--model", model, "--port", "0", "--threads", str(threads), "--kv-memory", "128MiB"]
+    command = [binary, "serve", "--model", model, "--port", "0", "--threads", str(threads), "--kv-memory", "128MiB",
+               "--kv-dtype", dtype]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
         try:
             ready = next((found[1] for line in server.stdout if (found := re.search(r"ready on (http://\S+)", line))),
@@ -76,6 +79,20 @@ def perplexity(log_probabilities):
     return math.exp(-sum(log_probabilities) / len(log_probabilities))
 
 
+def formats_hold(options, windows, f16):
+    """Whether the perplexities with other formats are within their bounds of `f16`."""
+    hold = True
+    for dtype, bound in FORMATS.items():
+        ours = []
+        with serving(options.banyan, options.model, options.threads, dtype) as url:
+            for window in windows:
+                ours += our_log_probabilities(url, window)
+        worse = perplexity(ours) / f16 - 1
+        print(f"pages in {dtype}: {perplexity(ours):.4f}, {100 * worse:+.3f}% beside f16 (bound {100 * bound:g}%)")
+        hold = hold and worse <= bound
+    return hold
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--banyan", required=True)
@@ -101,7 +118,8 @@ def main():
     print(f"{pathlib.Path(options.model).name}: perplexity over {len(ours)} tokens in {len(windows)} windows of "
           f"{WINDOW}: {a:.4f}, llama-cpp-python {llama_cpp.__version__} {b:.4f}, {100 * (a / b - 1):+.3f}% (bound "
           f"{100 * BOUND}%); a token's log-probability differs by {apart:.4f} on average")
-    return 0 if abs(a / b - 1) < BOUND else 1
+    hold = formats_hold(options, windows, a)
+    return 0 if hold and abs(a / b - 1) < BOUND else 1
 
 
 if __name__ == "__main__":

@@ -1,0 +1,100 @@
+"""Every format of KV pages through the whole server: what it says of them, and that answers are the same bits cached,
+computed alone, or with a pool so small that requests are preempted."""
+import concurrent.futures
+import json
+
+import pytest
+
+import banyan
+
+DTYPES = {"f16": 23_040, "bf16": 23_040, "fp8": 11_520, "int8": 11_880}
+PAGE = 16
+SYSTEM = {"role": "system", "content": "You are a gardener. Answer in a few words."}
+QUESTIONS = ["Which tree grows figs?", "Which tree grows olives?", "And which grows figs?"]
+
+
+def serving(dtype, memory, *arguments):
+    return banyan.serving("--kv-memory", str(memory), "--kv-dtype", dtype, "--max-running", "8", "--log-format", "json",
+                          "--served-model-name", "smol", *arguments, model=banyan.MODEL)
+
+
+@pytest.fixture(scope="module", params=DTYPES)
+def server(request):
+    with serving(request.param, "32MiB") as one:
+        one.dtype = request.param
+        yield one
+        banyan.eventually(one.is_idle, "all pages given up after the tests")
+
+
+def entry(server):
+    return server.get("/v1/models").json()["data"][0]["banyan"]
+
+
+def converse(server):
+    messages = [SYSTEM]
+    turns = []
+    for question in QUESTIONS:
+        messages.append({"role": "user", "content": question})
+        answer = server.chat(messages, max_tokens=12, logprobs=True, top_logprobs=3, temperature=0)
+        turns.append(answer)
+        messages.append({"role": "assistant", "content": answer.text})
+    return turns
+
+
+def test_a_server_says_how_its_pages_keep_numbers(server):
+    said = entry(server)
+    assert said["kv_dtype"] == server.dtype
+    assert said["kv_bytes_per_token"] == DTYPES[server.dtype]
+    assert said["pages"] == (32 << 20) // (PAGE * DTYPES[server.dtype])
+    assert said["kv_pool_bytes"] == said["pages"] * PAGE * DTYPES[server.dtype]
+    assert server.metric("banyan_kv_page_bytes") == PAGE * DTYPES[server.dtype]
+    info = next(name for name in server.metrics() if name.startswith("vllm:cache_config_info"))
+    assert f'cache_dtype="{server.dtype}"' in info
+    lines = [json.loads(line) for line in server.stderr().splitlines()]
+    assert [line["kv_dtype"] for line in lines if line.get("event") == "ready"] == [server.dtype]
+
+
+def test_answers_are_the_same_bits_cached_and_computed(server):
+    converse(server)
+    cached = converse(server)
+    assert all(turn.cached == turn.prompt - 1 for turn in cached)
+    with serving(server.dtype, "32MiB", "--prefix-caching", "off") as uncached:
+        computed = converse(uncached)
+    assert [turn.cached for turn in computed] == [0] * len(QUESTIONS)
+    for one, other in zip(cached, computed, strict=True):
+        assert one.body["choices"] == other.body["choices"], "text and every log-probability"
+
+
+def test_answers_are_the_same_bits_together_and_under_pressure(server):
+    def ask(of, i):
+        return of.chat(f"Name {i} trees that bear fruit.", max_tokens=40, logprobs=True, temperature=1, seed=i)
+
+    def choices(answers):
+        return [answer.body["choices"] for answer in answers]
+
+    alone = [ask(server, i) for i in range(2, 8)]
+    with serving(server.dtype, 20 * PAGE * DTYPES[server.dtype]) as small, \
+            concurrent.futures.ThreadPoolExecutor(len(alone)) as pool:
+        together = list(pool.map(lambda i: ask(small, i), range(2, 8)))
+        assert small.metric("banyan_preemptions_total") > 0
+    assert choices(together) == choices(alone)
+
+
+def test_formats_are_not_the_same():
+    """Or the tests above compare nothing."""
+    said = set()
+    for dtype in ("f16", "fp8", "int8"):
+        with serving(dtype, "8MiB") as server:
+            said.add(json.dumps([turn.body["choices"] for turn in converse(server)]))
+    assert len(said) == 3
+
+
+def test_a_model_without_weights_has_none(null):
+    assert "kv_dtype" not in entry(null)
+
+def test_what_is_not_known_is_refused_by_name()
+    : code,
+      out,
+      err = banyan.run("serve", "--model", "null", "--kv-dtype", "fp9") assert(code, out) ==
+                (1, "")assert err.count("\n") == 1 assert "--kv-dtype" in err
+            and "'fp9'" in err and "int8" in err
