@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <numeric>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "kernels/kv_shape.h"
 #include "server/bench/bed.h"
 #include "server/bench/gauge.h"
 
@@ -16,34 +18,39 @@ using kernels::RowRun;
 
 constexpr std::int32_t kPageSize = 16;
 constexpr std::int32_t kPoolTokens = 8192;
-constexpr std::int32_t kPoolPages = kPoolTokens / kPageSize;
 constexpr std::int32_t kBatch = 8;
 constexpr std::int32_t kContext = kPoolTokens / kBatch;  // of each of them
+constexpr std::int32_t kLongContext = 4000;              // the same, where formats are compared
 constexpr std::int32_t kChunk = 256;                     // rows of a prefill step
 constexpr std::int32_t kMaxLayers = 64;
 
 // Pages full of numbers, and calls of Attend over them, each at the next layer.
 class Pages {
  public:
-  explicit Pages(Gauge& gauge) : gauge_(gauge), bed_(gauge.MakeBackend()) {
+  Pages(Gauge& gauge, kernels::KvFormat format, std::int32_t tokens)
+      : gauge_(gauge), bed_(gauge.MakeBackend()) {
     const ModelShape& shape = gauge.shape;
-    token_bytes_ = 2.0 * 2 * shape.kv_heads * shape.head_dim;
-    layers_ = std::clamp(static_cast<std::int32_t>(static_cast<double>(kRotationBytes) /
-                                                   (token_bytes_ * kPoolTokens)),
-                         1, kMaxLayers);
+    shape_ = {.layers = 1,
+              .kv_heads = shape.kv_heads,
+              .head_dim = shape.head_dim,
+              .page_size = kPageSize,
+              .pages = tokens / kPageSize,
+              .format = format};
+    token_bytes_ = static_cast<double>(kernels::BytesPerToken(shape_));
+    shape_.layers = std::clamp(
+        static_cast<std::int32_t>(static_cast<double>(kRotationBytes) / (token_bytes_ * tokens)), 1,
+        kMaxLayers);
     width_ = std::int64_t{shape.heads} * shape.head_dim;
     scale_ = 1.0F / static_cast<float>(shape.head_dim);
     queries_ = bed_.Activations(kChunk, width_);
     out_ = bed_.backend().MakeInput(kChunk, static_cast<std::int32_t>(width_));
-    table_.resize(kPoolPages);
+    table_.resize(static_cast<std::size_t>(shape_.pages));
     std::iota(table_.begin(), table_.end(), 0);
   }
 
   bool Fill() {
     CpuBackend& backend = bed_.backend();
-    const ModelShape& shape = gauge_.shape;
-    if (!backend.AllocatePages({layers_, shape.kv_heads, shape.head_dim, kPageSize, kPoolPages}))
-      return false;
+    if (!backend.AllocatePages(shape_)) return false;
     const std::vector<std::byte> page = AnyBytes(static_cast<std::int64_t>(backend.page_bytes()));
     for (const std::int32_t id : table_) backend.WritePage(id, page);
     return true;
@@ -55,7 +62,7 @@ class Pages {
   void Measure(std::string name, const std::vector<RowRun>& runs, double tokens) {
     const double seconds = QuickestCall(gauge_.slice, [&](std::int64_t call) {
       bed_.backend().Attend(queries_, {.scale = scale_}, runs,
-                            static_cast<std::int32_t>(call % layers_), out_);
+                            static_cast<std::int32_t>(call % shape_.layers), out_);
     });
     double pairs = 0;  // of a query and a key that it sees
     std::int32_t rows = 0;
@@ -72,8 +79,8 @@ class Pages {
  private:
   Gauge& gauge_;
   Bed bed_;
+  kernels::KvShape shape_;
   double token_bytes_ = 0;  // of keys and values of one layer
-  std::int32_t layers_ = 1;
   std::int64_t width_ = 0;
   float scale_ = 1;
   CpuBackend::Activations queries_;
@@ -81,10 +88,30 @@ class Pages {
   std::vector<std::int32_t> table_;
 };
 
+// Decodes of so many tokens each, no page of which is another's.
+std::vector<RowRun> Apart(std::span<const std::int32_t> table, std::int32_t context) {
+  const auto own = static_cast<std::size_t>(context / kPageSize);
+  std::vector<RowRun> runs;
+  for (std::int32_t i = 0; i < kBatch; ++i)
+    runs.push_back({i, 1, context - 1, table.subspan(static_cast<std::size_t>(i) * own, own)});
+  return runs;
+}
+
+bool MeasureFormats(Gauge& gauge) {
+  for (const kernels::KvFormat format : kernels::kKvFormats) {
+    Pages pages(gauge, format, kBatch * kLongContext);
+    if (!pages.Fill()) return false;
+    pages.Measure(absl::StrFormat("decode %d at %d tokens each, %s", kBatch, kLongContext,
+                                  std::string(kernels::LayoutOf(format).name)),
+                  Apart(pages.table(), kLongContext), kBatch * kLongContext);
+  }
+  return true;
+}
+
 }  // namespace
 
 bool MeasureAttention(Gauge& gauge) {
-  Pages pages(gauge);
+  Pages pages(gauge, kernels::KvFormat::kF16, kPoolTokens);
   if (!pages.Fill()) return false;
   for (const std::int32_t context : {kContext, 8000}) {
     pages.Measure(absl::StrFormat("decode at %d tokens", context),
@@ -92,26 +119,23 @@ bool MeasureAttention(Gauge& gauge) {
   }
   // Pages of a sequence, and of one that begins with the first one's.
   constexpr std::size_t kOwn = kContext / kPageSize;
-  std::vector<RowRun> apart;
   std::vector<RowRun> shared;
   std::vector<std::vector<std::int32_t>> tables;
   for (std::int32_t i = 0; i < kBatch; ++i) {
-    const auto at = static_cast<std::size_t>(i) * kOwn;
-    apart.push_back({i, 1, kContext - 1, pages.table().subspan(at, kOwn)});
     tables.emplace_back(pages.table().begin(), pages.table().begin() + kOwn);
     tables.back().push_back(static_cast<std::int32_t>(kOwn) + i);
   }
   for (std::int32_t i = 0; i < kBatch; ++i)
     shared.push_back({i, 1, kContext, tables[static_cast<std::size_t>(i)]});
-  pages.Measure(absl::StrFormat("decode %d at %d tokens each", kBatch, kContext), apart,
-                kBatch * kContext);
+  pages.Measure(absl::StrFormat("decode %d at %d tokens each", kBatch, kContext),
+                Apart(pages.table(), kContext), kBatch * kContext);
   pages.Measure(absl::StrFormat("decode %d at %d shared tokens", kBatch, kContext), shared,
                 kContext + kBatch);
   for (const std::int32_t context : {kChunk, 2048}) {
     pages.Measure(absl::StrFormat("prefill to %d tokens", context),
                   {{0, kChunk, context - kChunk, pages.table()}}, context);
   }
-  return true;
+  return MeasureFormats(gauge);
 }
 
 }  // namespace banyan::server

@@ -20,7 +20,7 @@ using kernels::DType;
 constexpr std::size_t kStreamBytes = std::size_t{512} << 20;
 constexpr std::int64_t kStreamParts = 16;
 constexpr std::size_t kCacheBytes = std::size_t{256} << 10;  // of each thread
-constexpr std::int64_t kKernelsBesideProducts = 16;          // about
+constexpr std::int64_t kKernelsBesideProducts = 20;          // about
 
 // A part of the memory at a time, all in turn; `times` over, where the parts fit a cache.
 double ReadSpeed(const Gauge& gauge, std::size_t bytes, std::int64_t parts, std::int32_t times) {

@@ -22,7 +22,7 @@ STEPS = {"prefill": "prefill, 256 tokens behind 256", "decode": "decode, 1 token
 GROUPS = (
     ("attention", r"Attend|Attention|Softmax|::Merge|::Finish|Widen"),
     ("norms, gate, rope, page writes",
-     r"RmsNorm|InverseRoot|::Emit|GateSilu|GateGelu|Quantize|Rotate|StoreF16|PageStore|Rope|Embed"),
+     r"RmsNorm|InverseRoot|::Emit|GateSilu|GateGelu|Quantize|Rotate|Store(F16|Bf16|Fp8|Int8)|PageStore|Rope|Embed"),
     ("products", r"MatMul|RegisterTile|Registers::Tile|OneTile|::Product|Greatest"),
     ("waiting for other threads", r"AwaitChange|ThreadPool"),
     ("sampling, and the model around its kernels", r"banyan::model"),
