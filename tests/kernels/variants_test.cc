@@ -320,27 +320,45 @@ Row Chunk(const Ops& ops, KvFormat format, const Seen& seen, int head_dim, int c
   return out;
 }
 
-TEST_P(Variants, Attend) {
-  for (const KvFormat format : kKvFormats) {
-    for (const int head_dim : {8, 24, 72}) {
-      for (const int last : {1, 7, 8, 9, 16, 17, 33, 63, 64}) {
+class AttendVariants : public Variants {
+ protected:
+  void CompareChunks(KvFormat format, const std::vector<int>& head_dims,
+                     const std::vector<int>& lasts) {
+    for (const int head_dim : head_dims) {
+      for (const int last : lasts) {
         for (const int queries : {1, 2, 3, 4, 5, 6, 13}) {
           SCOPED_TRACE(std::string(LayoutOf(format).name) + ", " + std::to_string(queries) +
                        " queries, " + std::to_string(last) + " keys of " +
                        std::to_string(head_dim));
-          for (const int first : {0, last / 3, last - 1}) {
-            for (const bool same : {true, false}) {
-              Compare([&](const Ops& ops, Source& source) {
-                return Chunk(ops, format, {first, last, same}, head_dim, queries, source);
-              });
-              if (HasFatalFailure()) return;
-            }
-          }
+          CompareChunks(format, head_dim, last, queries);
+          if (HasFatalFailure()) return;
         }
       }
     }
   }
+
+ private:
+  void CompareChunks(KvFormat format, int head_dim, int last, int queries) {
+    for (const int first : {0, last / 3, last - 1}) {
+      for (const bool same : {true, false}) {
+        Compare([&](const Ops& ops, Source& source) {
+          return Chunk(ops, format, {first, last, same}, head_dim, queries, source);
+        });
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Cpu, AttendVariants, ::testing::ValuesIn(AllButPortable()),
+                         [](const auto& named) { return std::string(named.param.name); });
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(AttendVariants);
+
+TEST_P(AttendVariants, F16) {
+  CompareChunks(KvFormat::kF16, {8, 24, 72}, {1, 7, 8, 9, 16, 17, 33, 63, 64});
 }
+TEST_P(AttendVariants, Bf16) { CompareChunks(KvFormat::kBf16, {24, 72}, {1, 16, 33, 64}); }
+TEST_P(AttendVariants, Fp8) { CompareChunks(KvFormat::kFp8, {8, 72}, {1, 9, 16, 33, 64}); }
+TEST_P(AttendVariants, Int8) { CompareChunks(KvFormat::kInt8, {24, 72}, {1, 9, 16, 33, 64}); }
 
 }  // namespace
 }  // namespace banyan::kernels::testing
