@@ -72,7 +72,8 @@ template <class V, class F, int kTiles, int kQueries>
                                               const ChunkTiles* next,
                                               float (*weights)[kChunkKeys]) {
   constexpr int kVectors = kTileKeys / V::kLanes;
-  constexpr int kFetchEvery = kLineNumbers<F> / kTileKeys;
+  // Each line twice: a request that finds all buffers taken is dropped.
+  constexpr int kFetchEvery = kLineNumbers<F> / kTileKeys / 2;
   V sums[kQueries][kTiles * kVectors];
   Clear(sums);
   if constexpr (F::kHasScales) {
