@@ -164,7 +164,7 @@ std::string NameOf(const ::testing::TestParamInfo<Layout>& layout) {
 INSTANTIATE_TEST_SUITE_P(
     Layouts, SharedPrefix, ::testing::ValuesIn([] {
       std::vector<Layout> all;
-      for (const int page_size : {1, 3, 16, 24, 64, 128})
+      for (const int page_size : {1, 3, 16, 24, 64, 128, 1024})
         all.push_back({page_size, KvFormat::kF16});
       for (const int page_size : {3, 16, 64})
         for (const KvFormat format : {KvFormat::kBf16, KvFormat::kFp8, KvFormat::kInt8})
