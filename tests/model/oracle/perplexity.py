@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Compares the perplexity of a text under Banyan with that under llama.cpp, with the same model file.
 
-usage: perplexity.py --banyan BINARY --model MODEL.gguf --text FILE [--from LINE] [--windows 40] [--threads 2]
+usage: perplexity.py --banyan BINARY --model MODEL.gguf --text FILE [--from LINE] [--windows 40] [--threads 2] [--formats]
 
 Run by `./dev full` with a Python that has llama-cpp-python 0.3.36. Ours comes through the product: `/v1/completions`
 with `echo`, `logprobs` and `max_tokens` 0. The text, from the given line on, becomes ids by llama.cpp and is cut
 into windows of 512 tokens that do not overlap; where the model's files ask for a token that begins a text (Gemma),
 each window begins with it, and has 511 of the text's. Both sides get the same ids. Every token of a window is
 predicted from those before it in the window; the first is not. Perplexity is exp(-mean of the log-probabilities).
-Then the same windows go through servers with other formats of KV pages, which are compared with f16, ours.
+With --formats the same windows go through servers with other formats of KV pages, too, which are compared with our f16.
 """
 import argparse
 import contextlib
@@ -25,7 +25,7 @@ import numpy as np
 
 WINDOW = 512
 BOUND = 0.005  # of the difference, relative to llama.cpp's
-FORMATS = {"bf16": 0.005, "fp8": 0.007, "int8": 0.001}  # how much worse than f16, relative to it
+FORMATS = {"bf16": 0.002, "fp8": 0.01, "int8": 0.001}  # how much worse than f16, relative to it
 BATCH = 64  # positions whose logits are looked at together
 
 
@@ -101,6 +101,7 @@ def main():
     parser.add_argument("--from", dest="first", default="", help="the first line that begins so begins the text")
     parser.add_argument("--windows", type=int, default=40)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--formats", action="store_true", help="of KV pages, all of them")
     options = parser.parse_args()
     text = options.text.read_text(errors="replace")
     if options.first:
@@ -118,7 +119,7 @@ def main():
     print(f"{pathlib.Path(options.model).name}: perplexity over {len(ours)} tokens in {len(windows)} windows of "
           f"{WINDOW}: {a:.4f}, llama-cpp-python {llama_cpp.__version__} {b:.4f}, {100 * (a / b - 1):+.3f}% (bound "
           f"{100 * BOUND}%); a token's log-probability differs by {apart:.4f} on average")
-    hold = formats_hold(options, windows, a)
+    hold = not options.formats or formats_hold(options, windows, a)
     return 0 if hold and abs(a / b - 1) < BOUND else 1
 
 
