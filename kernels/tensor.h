@@ -8,6 +8,8 @@
 #include <span>
 #include <string_view>
 
+#include "kernels/key_window.h"
+
 namespace banyan::kernels {
 
 // GGML tensor types that Banyan knows; the values are those of the GGUF format.
@@ -75,7 +77,9 @@ enum class GateFunction : std::uint8_t {
 // What a query sees of the keys before it: at position p those at p - window + 1 .. p.
 struct AttentionSpan {
   float scale = 1.0F;       // of the scores
-  std::int64_t window = 0;  // 0: all
+  std::int64_t window = 0;  // 0: all; else no run has a window of its own
+  // As the layer's queries were roped: it turns them to where sinks are met.
+  const Rope* rope = nullptr;
 };
 
 // Rows first_row .. first_row + rows - 1 of a step's activations: consecutive positions of one
@@ -85,6 +89,15 @@ struct RowRun {
   std::int32_t rows = 0;
   std::int64_t first_position = 0;
   std::span<const std::int32_t> pages;  // the page table, as in batch.h
+  KeyWindow window{};
+  // The table names the first `front_pages` pages and, `dropped_pages` further on, all others.
+  std::int64_t front_pages = 0;
+  std::int64_t dropped_pages = 0;
+
+  // The page of positions index * page_size and on.
+  std::int32_t page(std::int64_t index) const {
+    return pages[static_cast<std::size_t>(index < front_pages ? index : index - dropped_pages)];
+  }
 };
 
 struct SlotCopy {

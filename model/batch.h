@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/page_gap.h"
+#include "kernels/key_window.h"
 
 namespace banyan {
 
@@ -58,8 +60,11 @@ struct Sequence {
   std::span<const TokenId> tokens{};  // at least one
   std::int64_t first_position = 0;
   // Covers positions 0 .. first_position + tokens.size() - 1; position p is in slot p % page_size
-  // of pages[p / page_size].
+  // of pages[gap.place(p / page_size)].
   std::span<const PageId> pages{};
+  PageGap gap{};  // pages that no token of the sequence sees a key of, the sinks' among the front
+  // Of the keys that its tokens see. On a model all of whose layers see all keys.
+  kernels::KeyWindow window{};
   Logits logits = Logits::kNone;
   SamplingParams sampling{};
   // All tokens before the one that is drawn, the prompt's first; empty unless sampling.penalizes().

@@ -119,6 +119,13 @@ class PrefixCache {
   enum class Exactness : std::uint8_t { kExact, kInexact };
   void Append(View& view, std::span<const TokenId> tokens, Exactness exactness = Exactness::kExact);
 
+  // Of a private view: nothing reads its pages number `front` .. until - 1 any more; they lie
+  // behind the first `front`, which is the same in each call, and before its valid tokens' end. Its
+  // own are free at once. A lease has no holes: those that it leases stay in the table until all
+  // behind the front are dropped; then it ends there. Afterwards view.gap() says what the table
+  // names.
+  void Drop(View& view, std::int64_t front, std::int64_t until);
+
   // Ends the view. kAdopt: its last, partly filled page becomes the tail of a leaf unless the tree
   // already has those tokens. kDiscard: that page is freed. Whole pages stay in the tree either
   // way.

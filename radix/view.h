@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/page_gap.h"
 #include "radix/lease.h"
 
 namespace banyan::radix {
@@ -27,7 +28,8 @@ class View {
 
   bool is_open() const { return tree_ != nullptr; }
   std::span<const PageId> page_table() const { return table_; }
-  std::int64_t tokens() const { return tokens_; }
+  std::int64_t tokens() const { return tokens_; }  // those of pages that were dropped, too
+  PageGap gap() const { return gap_; }
   std::int32_t leased_pages() const { return lease_.pages(); }
 
  private:
@@ -40,6 +42,7 @@ class View {
   Lease lease_;  // over the first lease_.pages() pages of table_
   std::vector<PageId> table_;
   std::int64_t tokens_ = 0;
+  PageGap gap_;
   std::vector<TokenId> unpublished_;  // of the valid slots behind the lease; empty when private
   PageCopy copy_;                     // in flight, when from != kNoPage
   bool is_private_ = false;           // nothing more of it is published
