@@ -68,8 +68,8 @@ concept Backend = requires(B& b, const B& cb, const HostTensor& host, const type
   // in turn (layers that look far and near) at the cost of each once.
   b.RopeAndStore(x, x, cx, rope, runs, n);  // (q, k, v, rope, runs, layer)
   // Causal attention of q over the pages of layer n; query head h reads KV head
-  // h / (heads / kv_heads). Ainslie et al., "GQA", 2023. Keys outside the span's window are not
-  // read into any sum.
+  // h / (heads / kv_heads). Ainslie et al., "GQA", 2023. Keys outside the span's window, or the
+  // run's with its sinks, are not read into any sum; a run's needs the rope by which q was rotated.
   b.Attend(cx, span, runs, n, in);  // (q, span, runs, layer, out)
 
   // What computes: the name of a set of instructions.

@@ -62,8 +62,10 @@ struct Sequence {
   // Covers positions 0 .. first_position + tokens.size() - 1; position p is in slot p % page_size
   // of pages[gap.place(p / page_size)].
   std::span<const PageId> pages{};
-  PageGap gap{};  // pages that no token of the sequence sees a key of, the sinks' among the front
-  // Of the keys that its tokens see. On a model all of whose layers see all keys.
+  // Pages that hold no key that a token of the sequence sees, nor the token before the first. Where
+  // there are some, the window cuts what the first one sees.
+  PageGap gap{};
+  // Which keys its tokens see, on a model whose Facts::every_layer_sees_all.
   kernels::KeyWindow window{};
   Logits logits = Logits::kNone;
   SamplingParams sampling{};

@@ -104,9 +104,11 @@ class Decoder {
 
   void Attend(std::int32_t index, const Step& step) {
     const Layer& layer = LayerAt(index);
+    const kernels::Rope rope = shape_.RopeOf(index);
     const kernels::AttentionSpan span{
         .scale = shape_.attention_scale,
-        .window = shape_.attention[static_cast<std::size_t>(index)].window};
+        .window = shape_.attention[static_cast<std::size_t>(index)].window,
+        .rope = &rope};
     backend_.Attend(query_, span, step.runs(), index, attended_);
     AddToResidual(layer.output, attended_, layer.post_attention_norm, step.rows());
   }

@@ -3,6 +3,7 @@
 // A family reads a file's keys into this; decoder.h computes whatever it describes.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -49,6 +50,9 @@ struct DecoderShape {
     kernels::Rope rope = attention[static_cast<std::size_t>(layer)].rope;
     rope.factors = rope_factors;
     return rope;
+  }
+  bool every_layer_sees_all() const {
+    return std::ranges::all_of(attention, [](const auto& layer) { return layer.window == 0; });
   }
 };
 

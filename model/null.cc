@@ -46,7 +46,8 @@ class NullModel final : public Model {
         limits_{.max_rows = options.max_batch_tokens,
                 .vocabulary_size = vocabulary_size,
                 .page_size = page_size_,
-                .pages = pages_},
+                .pages = pages_,
+                .windows = true},
         slots_(static_cast<std::uint64_t*>(
             std::calloc(static_cast<std::size_t>(pages_), page_bytes()))) {
     if (slots_ == nullptr) throw std::bad_alloc();
@@ -55,6 +56,7 @@ class NullModel final : public Model {
     facts_.vocabulary_size = vocabulary_size;
     facts_.context_length = kContextLength;
     facts_.kv_bytes_per_token = kSlotBytes;
+    facts_.every_layer_sees_all = true;
   }
 
   const Facts& facts() const override { return facts_; }
@@ -124,7 +126,7 @@ class NullModel final : public Model {
   }
 
   std::uint64_t* SlotAt(const Sequence& sequence, std::int64_t position) {
-    const PageId page = sequence.pages[static_cast<std::size_t>(position / page_size_)];
+    const PageId page = sequence.pages[sequence.gap.place(position / page_size_)];
     return Slot(page, position % page_size_);
   }
 

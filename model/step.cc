@@ -31,6 +31,28 @@ void CheckAnswer(const Sequence& sequence, std::int32_t vocabulary_size) {
                     [&](const TokenBias& bias) { return IsBelow(bias.token, vocabulary_size); }));
 }
 
+// That it has no window that the model cannot have, and a slot for each token and each key that one
+// sees.
+void CheckPages(const Sequence& sequence, const StepLimits& limits) {
+  const kernels::KeyWindow& window = sequence.window;
+  CHECK(0 <= window.window && (limits.windows || !window.is_bounded()));
+  CHECK(0 <= window.sinks && window.sinks <= kernels::KeyWindow::kMaxSinks);
+  CHECK(window.sinks == 0 || window.is_bounded());
+  CHECK(AreBelow(sequence.pages, limits.pages));
+  const PageGap gap = sequence.gap;
+  const std::int64_t page_size = limits.page_size;
+  const std::int64_t first = sequence.first_position;
+  const std::int64_t slots =
+      (static_cast<std::int64_t>(sequence.pages.size()) + gap.dropped) * page_size;
+  CHECK(0 <= first && first < slots);
+  CHECK(static_cast<std::int64_t>(sequence.tokens.size()) <= slots - first);
+  if (gap.dropped == 0) return;
+  const std::int64_t behind = (gap.front + gap.dropped) * page_size;
+  CHECK(0 <= gap.front && 0 < gap.dropped && window.cuts(first));
+  CHECK(window.sinks <= gap.front * page_size);
+  CHECK(behind <= window.first_key(first) && behind < first);
+}
+
 }  // namespace
 
 void Step::Lay(const Batch& batch, const StepLimits& limits) {
@@ -51,11 +73,7 @@ void Step::Add(const Sequence& sequence, std::size_t index, const StepLimits& li
   const std::size_t count = sequence.tokens.size();
   const std::size_t capacity = static_cast<std::size_t>(limits.max_rows) - tokens_.size();
   CHECK(1 <= count && count <= capacity);
-  const auto slots =
-      static_cast<std::int64_t>(sequence.pages.size()) * std::int64_t{limits.page_size};
-  CHECK(0 <= sequence.first_position && sequence.first_position < slots);
-  CHECK(static_cast<std::int64_t>(count) <= slots - sequence.first_position);
-  CHECK(AreBelow(sequence.pages, limits.pages));
+  CheckPages(sequence, limits);
   CHECK(AreBelow(sequence.tokens, limits.vocabulary_size));
   CheckAnswer(sequence, limits.vocabulary_size);
 
@@ -63,7 +81,10 @@ void Step::Add(const Sequence& sequence, std::size_t index, const StepLimits& li
   runs_.push_back({.first_row = first_row,
                    .rows = static_cast<std::int32_t>(count),
                    .first_position = sequence.first_position,
-                   .pages = sequence.pages});
+                   .pages = sequence.pages,
+                   .window = sequence.window,
+                   .front_pages = sequence.gap.front,
+                   .dropped_pages = sequence.gap.dropped});
   tokens_.insert(tokens_.end(), sequence.tokens.begin(), sequence.tokens.end());
   for (std::size_t token = 0; token < count; ++token) {
     const bool wanted = sequence.logits == Logits::kReturnAll || token < sequence.scored.size() ||

@@ -17,6 +17,7 @@ struct StepLimits {
   std::int32_t vocabulary_size = 0;
   std::int32_t page_size = 0;
   std::int32_t pages = 0;
+  bool windows = false;  // of keys
 };
 
 // A row whose logits are wanted.

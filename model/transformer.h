@@ -84,7 +84,8 @@ class Transformer final : public Model {
         limits_{.max_rows = options.max_batch_tokens,
                 .vocabulary_size = shape.vocabulary,
                 .page_size = options.page_size,
-                .pages = 0},
+                .pages = 0,
+                .windows = shape.every_layer_sees_all()},
         network_(*backend_, shape, packer, options.max_batch_tokens,
                  Logits::RowsAtOnce(options.max_batch_tokens)),
         logits_(*backend_, network_, shape.vocabulary,
@@ -117,6 +118,7 @@ class Transformer final : public Model {
     facts_.heads = shape_.heads;
     facts_.kv_heads = shape_.kv_heads;
     facts_.head_dim = shape_.head_dim;
+    facts_.every_layer_sees_all = shape_.every_layer_sees_all();
     facts_.parameters = packer.parameters();
     facts_.weight_bytes = packer.bytes();
     facts_.kv_bytes_per_token = static_cast<std::int64_t>(page_bytes()) / limits_.page_size;

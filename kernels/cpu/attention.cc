@@ -30,12 +30,17 @@ struct Attention::Scratch {
   float* states;                // [queries of a block, partial_size]
 };
 
-Attention::Seen Attention::KeysSeen(const Call& call, std::int64_t position, std::int64_t chunk) {
+Attention::Keys Attention::KeysSeen(const Call& call, const Piece& piece, std::int32_t i,
+                                    std::int64_t chunk) {
+  const RowRun& run = *piece.run;
+  const std::int64_t position = piece.position(i);
+  if (chunk == kSinks) return {0, run.window.cuts(position) ? run.window.sinks : 0};
   const std::int64_t before = chunk * kChunkKeys;
   const auto in_chunk = [&](std::int64_t key) {
     return static_cast<int>(std::clamp<std::int64_t>(key - before, 0, kChunkKeys));
   };
-  return {in_chunk(AttentionPlan::FirstKey(call.span.window, position)), in_chunk(position + 1)};
+  return {in_chunk(AttentionPlan::FirstKey(call.span.window, run, position)),
+          in_chunk(position + 1)};
 }
 
 void Attention::Run(const Call& call) {
@@ -52,6 +57,12 @@ void Attention::Run(const Call& call) {
                                                .group = group_,
                                                .partial_size = partial_size_,
                                                .threads = pool_.threads()});
+  sinks_q_ = sink_queries_.Turn({.runs = call.runs,
+                                 .rope = call.span.rope,
+                                 .heads = call.heads,
+                                 .head_dim = head_dim_,
+                                 .q = call.q,
+                                 .stride = call.stride});
   Reserve();
   if (kind == AttentionPlan::Kind::kBlocks) {
     SplitItems(plan_.items(), 1, [&](std::size_t begin, std::size_t end, const Scratch& scratch) {
@@ -113,11 +124,12 @@ Attention::Visit Attention::FindVisit(const Item& item, std::int64_t chunk,
   const AttentionPlan::Block& block = plan_.blocks()[item.index];
   const auto pieces =
       plan_.pieces().subspan(block.first_piece, block.last_piece - block.first_piece);
-  const auto sees = [&](const Piece& p) { return p.first_chunk <= chunk && chunk < p.last_chunk; };
-  for (; chunk < item.last_chunk; ++chunk, piece = 0) {
+  const auto sees = [&](const Piece& p) { return p.sees(chunk); };
+  for (; chunk < item.last_chunk; chunk = block.chunk_after(chunk), piece = 0) {
+    const std::int64_t read = std::max<std::int64_t>(chunk, 0);
     while (piece < std::ssize(pieces)) {
       std::int32_t last = piece + 1;
-      while (last < std::ssize(pieces) && pieces[last].shared_chunks > chunk) ++last;
+      while (last < std::ssize(pieces) && pieces[last].shared_chunks > read) ++last;
       const auto together = pieces.subspan(piece, last - piece);
       if (std::ranges::any_of(together, sees)) return {together, item.kv_head, chunk};
       piece = last;
@@ -189,15 +201,16 @@ void Attention::AttendTogether(const Call& call, const Visit& visit, const Chunk
     work.count = 0;
     work.next = nullptr;  // once
   };
+  const float* q = visit.chunk == kSinks ? sinks_q_ : call.q;
   for (const Piece& piece : visit.pieces) {
-    if (visit.chunk < piece.first_chunk || piece.last_chunk <= visit.chunk) continue;
-    const float* row = call.q + (piece.run->first_row + piece.first) * call.stride +
+    if (!piece.sees(visit.chunk)) continue;
+    const float* row = q + (piece.run->first_row + piece.first) * call.stride +
                        std::int64_t{visit.kv_head} * group_ * head_dim_;
     float* result = into == AttendInto::kPartials
                         ? KeptAt(piece, visit.kv_head, visit.chunk)
                         : scratch.states + piece.first_query * partial_size_;
     for (std::int32_t i = 0; i < piece.rows; ++i, row += call.stride) {
-      const Seen seen = KeysSeen(call, piece.position(i), visit.chunk);
+      const Keys seen = KeysSeen(call, piece, i, visit.chunk);
       for (std::int32_t h = 0; h < group_; ++h, result += partial_size_) {
         if (seen.empty()) continue;
         queries[work.count++] = {row + h * head_dim_, seen.first, seen.last, result};
@@ -208,27 +221,37 @@ void Attention::AttendTogether(const Call& call, const Visit& visit, const Chunk
   flush();
 }
 
-// How many keys of the chunk lie in pages that the rows of the visit's first run see. Where there
-// are more runs it is all: a chunk that they share lies in shared pages wholly.
-int Attention::KeysIn(const Call& call, const Visit& visit) {
+// Which keys of the chunk lie in pages that the table of the visit's first run names and its rows
+// see, all that are seen among them. Where there are more runs it is all: a chunk that they share
+// lies in shared pages wholly, which no gap is among.
+Attention::Keys Attention::KeysIn(const Call& call, const Visit& visit) {
+  if (visit.chunk == kSinks) {
+    Keys keys;
+    for (const Piece& piece : visit.pieces)
+      if (piece.sees_sinks) keys.last = std::max(keys.last, piece.run->window.sinks);
+    return keys;
+  }
   const std::int32_t page_size = call.pages->shape().page_size;
   const RowRun& run = *visit.pieces[0].run;
-  const std::int64_t pages = (run.first_position + run.rows - 1) / page_size + 1;
-  return static_cast<int>(
-      std::min<std::int64_t>(kChunkKeys, pages * page_size - visit.chunk * kChunkKeys));
+  const auto in_chunk = [&](std::int64_t page) {
+    return static_cast<int>(
+        std::clamp<std::int64_t>(page * page_size - visit.keys_before(), 0, kChunkKeys));
+  };
+  const bool before_gap = run.dropped_pages == 0 || in_chunk(run.front_pages) == kChunkKeys;
+  return {before_gap ? 0 : in_chunk(run.front_pages + run.dropped_pages),
+          in_chunk((run.first_position + run.rows - 1) / page_size + 1)};
 }
 
-// In places of tiles that there are not is the first.
+// In places of tiles that there are not are the nearest.
 void Attention::FindChunk(const Call& call, const Visit& visit, Chunk& out) const {
   const PageStore& pages = *call.pages;
   const std::int32_t page_size = pages.shape().page_size;
-  const int keys = KeysIn(call, visit);
+  const Keys keys = KeysIn(call, visit);
   ChunkTiles& tiles = out.tiles;
   for (int t = 0; t < kChunkKeys / kTileKeys; ++t) {
-    const std::int64_t position =
-        visit.chunk * kChunkKeys + (t * kTileKeys < keys ? t * kTileKeys : 0);
-    const std::int32_t page =
-        visit.pieces[0].run->pages[static_cast<std::size_t>(position / page_size)];
+    const int tile = std::clamp(t, keys.first / kTileKeys, (keys.last - 1) / kTileKeys);
+    const std::int64_t position = visit.keys_before() + tile * kTileKeys;
+    const std::int32_t page = visit.pieces[0].run->page(position / page_size);
     const auto slot = static_cast<std::int32_t>(position % page_size);
     tiles.keys[t] = pages.Key(page, call.layer, visit.kv_head, slot);
     tiles.values[t] = pages.Value(page, call.layer, visit.kv_head, slot);
@@ -238,16 +261,15 @@ void Attention::FindChunk(const Call& call, const Visit& visit, Chunk& out) cons
   }
 }
 
-// In places of keys that there are not is the first.
+// In places of keys that there are not are the nearest.
 void Attention::FindSlots(const Call& call, const Visit& visit, const Scratch& scratch,
                           Chunk& out) const {
   const PageStore& pages = *call.pages;
   const std::int32_t page_size = pages.shape().page_size;
-  const int keys = KeysIn(call, visit);
+  const Keys keys = KeysIn(call, visit);
   for (int j = 0; j < kChunkKeys; ++j) {
-    const std::int64_t position = visit.chunk * kChunkKeys + (j < keys ? j : 0);
-    const std::int32_t page =
-        visit.pieces[0].run->pages[static_cast<std::size_t>(position / page_size)];
+    const std::int64_t position = visit.keys_before() + std::clamp(j, keys.first, keys.last - 1);
+    const std::int32_t page = visit.pieces[0].run->page(position / page_size);
     const auto slot = static_cast<std::int32_t>(position % page_size);
     out.keys[j] = pages.Key(page, call.layer, visit.kv_head, slot);
     out.values[j] = pages.Value(page, call.layer, visit.kv_head, slot);
@@ -287,10 +309,11 @@ void Attention::ClearStates(std::int32_t rows, float* states) const {
 
 void Attention::MergeKept(const Call& call, const Item& item, float* states) const {
   const Piece& piece = plan_.pieces()[item.index];
-  for (std::int64_t chunk = item.first_chunk; chunk < item.last_chunk; ++chunk) {
+  for (std::int64_t index = 0; index < piece.chunks(); ++index) {
+    const std::int64_t chunk = piece.chunk(index);
     const float* kept = KeptAt(piece, item.kv_head, chunk);
     for (std::int32_t i = 0; i < piece.rows; ++i) {
-      if (KeysSeen(call, piece.position(i), chunk).empty()) continue;
+      if (KeysSeen(call, piece, i, chunk).empty()) continue;
       for (std::int64_t query = i * group_; query < (i + 1) * group_; ++query)
         ops_.merge(kept + query * partial_size_, head_dim_, states + query * partial_size_);
     }
@@ -299,8 +322,7 @@ void Attention::MergeKept(const Call& call, const Item& item, float* states) con
 
 // What one merge reads, one after the other: the chunks of a head.
 float* Attention::KeptAt(const Piece& piece, std::int32_t kv_head, std::int64_t chunk) const {
-  const std::int64_t before =
-      kv_head * (piece.last_chunk - piece.first_chunk) + chunk - piece.first_chunk;
+  const std::int64_t before = kv_head * piece.chunks() + piece.index(chunk);
   return kept_floats_ + piece.kept + before * piece.rows * group_ * partial_size_;
 }
 

@@ -3,7 +3,8 @@
 // Keys are taken in chunks of 64 by absolute position. A query's result is made of one partial per
 // chunk that it sees a key of, merged in the order of the chunks (Milakov & Gimelshein, "Online
 // normalizer calculation for softmax", 2018; Dao et al., "FlashAttention", 2022), whichever
-// thread has made it, beside whatever other queries: see attention_plan.h.
+// thread has made it, beside whatever other queries: see attention_plan.h. Where a window cuts what
+// it sees, the partial of the sinks is the first.
 #pragma once
 
 #include <array>
@@ -14,6 +15,7 @@
 #include "kernels/cpu/buffer.h"
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/page_store.h"
+#include "kernels/cpu/sink_queries.h"
 #include "kernels/cpu/thread_pool.h"
 #include "kernels/tensor.h"
 
@@ -32,29 +34,34 @@ class Attention {
     std::int64_t stride = 0;
   };
 
-  Attention(const Ops& ops, ThreadPool& pool) : ops_(ops), pool_(pool) {}
+  Attention(const Ops& ops, ThreadPool& pool) : ops_(ops), pool_(pool), sink_queries_(ops, pool) {}
   void Run(const Call& call);
 
  private:
   using Piece = AttentionPlan::Piece;
   using Item = AttentionPlan::Item;
 
-  // Keys of a chunk that a query sees: first .. last - 1, none where both are equal.
-  struct Seen {
+  static constexpr std::int64_t kSinks = AttentionPlan::kSinks;
+
+  // Keys first .. last - 1 of a chunk, none where both are equal.
+  struct Keys {
     int first = 0;
     int last = 0;
     bool empty() const { return first == last; }
   };
   struct Scratch;  // of one thread
 
-  static Seen KeysSeen(const Call& call, std::int64_t position, std::int64_t chunk);
+  // What row i of the piece sees of a chunk.
+  static Keys KeysSeen(const Call& call, const Piece& piece, std::int32_t i, std::int64_t chunk);
 
   // What is attended in one go: pieces for which a chunk is the same keys, one of which sees some.
   struct Visit {
     std::span<const Piece> pieces;  // none: there is nothing more
     std::int32_t kv_head = 0;
-    std::int64_t chunk = 0;
+    std::int64_t chunk = 0;  // or kSinks
     bool empty() const { return pieces.empty(); }
+    // Before the first of its keys.
+    std::int64_t keys_before() const { return chunk == kSinks ? 0 : chunk * kChunkKeys; }
   };
 
   // Where a chunk lies.
@@ -87,7 +94,7 @@ class Attention {
   void End(const Call& call, const Item& item, AttendInto into, const Scratch& scratch) const;
   void AttendTogether(const Call& call, const Visit& visit, const ChunkTiles& tiles,
                       const ChunkTiles& next, AttendInto into, const Scratch& scratch) const;
-  static int KeysIn(const Call& call, const Visit& visit);
+  static Keys KeysIn(const Call& call, const Visit& visit);
   void FindChunk(const Call& call, const Visit& visit, Chunk& out) const;
   void FindSlots(const Call& call, const Visit& visit, const Scratch& scratch, Chunk& out) const;
   void TileChunk(const Call& call, const Chunk& chunk, const Chunk& next,
@@ -101,13 +108,15 @@ class Attention {
 
   const Ops& ops_;
   ThreadPool& pool_;
+  SinkQueries sink_queries_;
   AttentionPlan plan_;
 
   // Of the current call.
   const KvOps* kv_ops_ = nullptr;
   std::int32_t group_ = 0;  // query heads per KV head
   std::int32_t head_dim_ = 0;
-  std::int64_t partial_size_ = 0;  // floats of one query's partial
+  std::int64_t partial_size_ = 0;   // floats of one query's partial
+  const float* sinks_q_ = nullptr;  // as Call::q, for sinks; of rows that see some
 
   std::int64_t scratch_floats_ = 0;  // per thread
   Buffer scratch_;

@@ -46,27 +46,42 @@ void AttentionPlan::CutBlocks(const Call& call, std::int32_t max_rows) {
     const RowRun& run = call.runs[static_cast<std::size_t>(place.run)];
     std::int64_t shared_chunks = place.shared_keys / kChunkKeys;
     for (std::int32_t first = 0; first < run.rows;) {
-      if (blocks_.empty() || shared_chunks == 0 || blocks_.back().rows == max_rows) {
+      const bool alone = blocks_.empty() || shared_chunks == 0 || blocks_.back().rows == max_rows;
+      const std::int32_t most = alone ? max_rows : max_rows - blocks_.back().rows;
+      Piece piece = {.run = &run,
+                     .first = first,
+                     .rows = std::min(most, run.rows - first),
+                     .shared_chunks = shared_chunks};
+      SetChunks(call, piece);
+      if (alone || piece.last_chunk < blocks_.back().first_chunk ||
+          blocks_.back().last_chunk < piece.first_chunk) {
         const auto end = static_cast<std::int32_t>(pieces_.size());
-        blocks_.push_back({.first_piece = end, .last_piece = end});
-        shared_chunks = 0;
+        blocks_.push_back({.first_piece = end,
+                           .last_piece = end,
+                           .first_chunk = piece.first_chunk,
+                           .last_chunk = piece.last_chunk});
+        piece.shared_chunks = 0;
       }
-      const std::int32_t rows = std::min(max_rows - blocks_.back().rows, run.rows - first);
-      AddPiece(call, {.run = &run, .first = first, .rows = rows, .shared_chunks = shared_chunks});
-      first += rows;
+      shared_chunks = 0;  // the next rows of the run begin a block
+      AddPiece(call, piece);
+      first += piece.rows;
     }
   }
+}
+
+void AttentionPlan::SetChunks(const Call& call, Piece& piece) {
+  const std::int64_t last = piece.position(piece.rows - 1);
+  piece.sees_sinks = piece.run->window.sinks > 0 && piece.run->window.cuts(last);
+  piece.first_chunk = FirstKey(call.window, *piece.run, piece.position(0)) / kChunkKeys;
+  piece.last_chunk = last / kChunkKeys + 1;
 }
 
 void AttentionPlan::AddPiece(const Call& call, Piece piece) {
   Block& block = blocks_.back();
   piece.first_query = block.rows * call.group;
-  piece.first_chunk = FirstKey(call.window, piece.position(0)) / kChunkKeys;
-  piece.last_chunk = piece.position(piece.rows - 1) / kChunkKeys + 1;
   piece.kept = kept_;
-  kept_ += (piece.last_chunk - piece.first_chunk) * call.kv_heads * piece.rows * call.group *
-           call.partial_size;
-  if (block.rows == 0) block.first_chunk = piece.first_chunk;
+  kept_ += piece.chunks() * call.kv_heads * piece.rows * call.group * call.partial_size;
+  block.sees_sinks = block.sees_sinks || piece.sees_sinks;
   block.first_chunk = std::min(block.first_chunk, piece.first_chunk);
   block.last_chunk = std::max(block.last_chunk, piece.last_chunk);
   block.rows += piece.rows;
@@ -77,7 +92,9 @@ void AttentionPlan::AddPiece(const Call& call, Piece piece) {
 // About the sum of the keys that its rows see.
 std::int64_t AttentionPlan::KeysSeen(const Call& call, const Piece& piece) {
   const auto keys = [&](std::int64_t position) {
-    return position + 1 - FirstKey(call.window, position);
+    const KeyWindow& window = piece.run->window;
+    return position + 1 - FirstKey(call.window, *piece.run, position) +
+           (window.cuts(position) ? window.sinks : 0);
   };
   return piece.rows * (keys(piece.position(0)) + keys(piece.position(piece.rows - 1))) / 2;
 }
@@ -88,11 +105,10 @@ void AttentionPlan::ListBlocks(const Call& call) {
   for (std::int32_t kv_head = 0; kv_head < call.kv_heads; ++kv_head) {
     for (std::int32_t i = 0; i < std::ssize(blocks_); ++i) {
       const Block& block = blocks_[static_cast<std::size_t>(i)];
-      Item item = {i, kv_head, block.first_chunk, block.last_chunk, 0};
+      Item item = {i, kv_head, block.sees_sinks ? kSinks : block.first_chunk, block.last_chunk, 0};
       for (std::int32_t p = block.first_piece; p < block.last_piece; ++p) {
         const Piece& piece = pieces_[static_cast<std::size_t>(p)];
-        item.cost += (piece.last_chunk - piece.first_chunk) * kReadCost * kChunkKeys +
-                     KeysSeen(call, piece) * call.group;
+        item.cost += piece.chunks() * kReadCost * kChunkKeys + KeysSeen(call, piece) * call.group;
       }
       items_.push_back(item);
     }
@@ -108,27 +124,34 @@ void AttentionPlan::ListChunks(const Call& call) {
       return static_cast<std::size_t>(chunk - block.first_chunk);
     };
     loads_.assign(index(block.last_chunk) + 1, 0);
+    std::int64_t to_sinks = 0;
     for (std::int32_t p = block.first_piece; p < block.last_piece; ++p) {
       const Piece& piece = pieces_[static_cast<std::size_t>(p)];
-      loads_[index(piece.first_chunk)] += piece.rows * call.group;
-      loads_[index(piece.last_chunk)] -= piece.rows * call.group;
+      const std::int64_t queries = std::int64_t{piece.rows} * call.group;
+      if (piece.sees_sinks) to_sinks += queries;
+      loads_[index(piece.first_chunk)] += queries;
+      loads_[index(piece.last_chunk)] -= queries;
     }
+    if (block.sees_sinks) ListChunk(call, i, kSinks, to_sinks);
     std::int64_t queries = 0;
     for (std::int64_t chunk = block.first_chunk; chunk < block.last_chunk; ++chunk) {
       queries += loads_[index(chunk)];
-      if (queries == 0) continue;
-      for (std::int32_t kv_head = 0; kv_head < call.kv_heads; ++kv_head)
-        items_.push_back({i, kv_head, chunk, chunk + 1, kReadCost + queries});
+      ListChunk(call, i, chunk, queries);
     }
   }
+}
+
+void AttentionPlan::ListChunk(const Call& call, std::int32_t block, std::int64_t chunk,
+                              std::int64_t queries) {
+  for (std::int32_t kv_head = 0; kv_head < call.kv_heads; ++kv_head)
+    items_.push_back({block, kv_head, chunk, chunk + 1, kReadCost + queries});
 }
 
 void AttentionPlan::ListMerges(const Call& call) {
   for (std::int32_t i = 0; i < std::ssize(pieces_); ++i) {
     const Piece& piece = pieces_[static_cast<std::size_t>(i)];
     for (std::int32_t kv_head = 0; kv_head < call.kv_heads; ++kv_head)
-      merges_.push_back({i, kv_head, piece.first_chunk, piece.last_chunk,
-                         (piece.last_chunk - piece.first_chunk) * piece.rows});
+      merges_.push_back({.index = i, .kv_head = kv_head, .cost = piece.chunks() * piece.rows});
   }
 }
 

@@ -175,16 +175,30 @@ void CpuBackend::RmsNormAdd(const Activations& in, const Vector& weight, float e
 
 namespace {
 
+void CheckWindow(const RowRun& run, std::int32_t page_size) {
+  const KeyWindow& window = run.window;
+  Require(window.window >= 0 && 0 <= window.sinks && window.sinks <= KeyWindow::kMaxSinks &&
+              (window.sinks == 0 || window.is_bounded()),
+          "a window has keys, and up to kMaxSinks sinks");
+  if (run.dropped_pages == 0) return;
+  Require(run.front_pages >= 0 && run.dropped_pages > 0, "a gap is of pages");
+  Require(
+      window.cuts(run.first_position) && window.sinks <= run.front_pages * page_size &&
+          (run.front_pages + run.dropped_pages) * page_size <= window.first_key(run.first_position),
+      "no row sees a key in the gap of its run's page table");
+}
+
 std::int32_t CheckRuns(std::span<const RowRun> runs, std::int32_t max_rows, const KvShape& shape) {
   std::int32_t end = 0;
   for (const RowRun& run : runs) {
     Require(run.rows > 0 && run.first_row >= 0 && run.first_row + run.rows <= max_rows,
             "a run's rows are rows of the step");
     Require(run.first_position >= 0, "positions start at 0");
-    const std::int64_t slots = run.first_position + run.rows;
-    Require(slots <= std::ssize(run.pages) * shape.page_size, "a run's page table covers its rows");
-    for (const std::int32_t page :
-         run.pages.first(static_cast<std::size_t>((slots + shape.page_size - 1) / shape.page_size)))
+    CheckWindow(run, shape.page_size);
+    const std::int64_t pages = (run.first_position + run.rows - 1) / shape.page_size + 1;
+    const std::int64_t named = pages - run.dropped_pages;
+    Require(named <= std::ssize(run.pages), "a run's page table covers its rows");
+    for (const std::int32_t page : run.pages.first(static_cast<std::size_t>(named)))
       Require(0 <= page && page < shape.pages, "a page table names pages of the store");
     end = std::max(end, run.first_row + run.rows);
   }
@@ -216,7 +230,7 @@ void CpuBackend::RopeAndStore(Activations& q, Activations& k, const Activations&
     for (std::int32_t at = 0; at < q.cols(); at += shape.head_dim)
       rotate(q_row + at, cos, sin, rope.dims);
     const std::int64_t position = run->first_position + in_run;
-    const std::int32_t page = run->pages[static_cast<std::size_t>(position / shape.page_size)];
+    const std::int32_t page = run->page(position / shape.page_size);
     const auto slot = static_cast<std::int32_t>(position % shape.page_size);
     for (std::int32_t h = 0; h < shape.kv_heads; ++h) {
       float* key = k_row + h * shape.head_dim;
@@ -234,6 +248,8 @@ void CpuBackend::Attend(const Activations& q, const AttentionSpan& span,
   Require(0 <= layer && layer < shape.layers, "Attend: no such layer");
   Require(q.cols() % shape.head_dim == 0 && out.cols() == q.cols(), "Attend: shapes differ");
   Require(span.window >= 0, "Attend: a window is a number of keys, or 0");
+  for (const RowRun& run : runs)
+    Require(span.window == 0 || !run.window.is_bounded(), "Attend: layer or run has a window");
   if (runs.empty()) return;
   GrowFloats(state.attended, rows * q.stride_);
   state.attention.Run({.pages = &state.pages,

@@ -7,7 +7,9 @@ namespace {
 
 std::span<const std::int32_t> SeenPages(const RowRun& run, std::int32_t page_size) {
   const std::int64_t keys = run.first_position + run.rows;
-  return run.pages.first(static_cast<std::size_t>((keys + page_size - 1) / page_size));
+  const std::int64_t pages =
+      run.dropped_pages > 0 ? run.front_pages : (keys + page_size - 1) / page_size;
+  return run.pages.first(static_cast<std::size_t>(pages));
 }
 
 }  // namespace

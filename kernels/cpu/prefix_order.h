@@ -2,7 +2,9 @@
 //
 // Page tables are sorted as words are; how much neighbours share says everything about the tree of
 // prefixes that the runs hang below: runs i .. j of the order have in common the least of what
-// their neighbours share. A page at one index of two tables holds the same keys for both.
+// their neighbours share. A page at one index of two tables holds the same keys for both. Of a
+// table with a gap what lies behind it is not compared: that is shared with nobody, but read as
+// well.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +27,7 @@ class PrefixOrder {
   std::span<const Place> Of(std::span<const RowRun> runs, std::int32_t page_size);
 
  private:
-  // The pages of a run that its rows see, from 0 to its last row's.
+  // The pages of a run from 0 to its last row's, or to where its gap begins.
   struct Table {
     std::int64_t first = 0;  // in pages_
     std::int64_t count = 0;

@@ -8,19 +8,23 @@
 namespace banyan::kernels {
 
 const RopeTable::Angles& RopeTable::Prepare(const Rope& rope, std::span<const RowRun> runs) {
-  Require(rope.dims >= 0 && rope.dims % 2 == 0, "rope turns whole pairs");
-  Require(rope.factors.empty() || std::ssize(rope.factors) == rope.dims / 2,
-          "rope has one factor per pair, or none");
   wanted_.clear();
   for (const RowRun& run : runs)
     for (std::int32_t i = 0; i < run.rows; ++i) wanted_.push_back(run.first_position + i);
+  return Prepare(rope, wanted_);
+}
 
+const RopeTable::Angles& RopeTable::Prepare(const Rope& rope,
+                                            const std::vector<std::int64_t>& positions) {
+  Require(rope.dims >= 0 && rope.dims % 2 == 0, "rope turns whole pairs");
+  Require(rope.factors.empty() || std::ssize(rope.factors) == rope.dims / 2,
+          "rope has one factor per pair, or none");
   if (!kept_[newest_].IsOf(rope)) {
     newest_ = 1 - newest_;
     if (!kept_[newest_].IsOf(rope)) kept_[newest_].SetRope(rope);
   }
   Angles& angles = kept_[newest_];
-  if (wanted_ != angles.positions_) angles.SetPositions(wanted_);
+  if (positions != angles.positions_) angles.SetPositions(positions);
   return angles;
 }
 

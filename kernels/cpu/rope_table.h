@@ -40,6 +40,8 @@ class RopeTable {
 
   // Cheap where neither rope nor runs changed. Valid until a call with a third rope.
   const Angles& Prepare(const Rope& rope, std::span<const RowRun> runs);
+  // As that for rows at `positions`, which may be negative.
+  const Angles& Prepare(const Rope& rope, const std::vector<std::int64_t>& positions);
 
  private:
   std::array<Angles, 2> kept_;

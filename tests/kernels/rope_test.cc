@@ -1,5 +1,6 @@
 // Rotary embeddings: which elements turn together, by which angle, and the bits of it.
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <optional>
@@ -28,7 +29,10 @@ class Turntable {
     CpuBackend::Activations q_rows = rig_.Load(q);
     CpuBackend::Activations k_rows = rig_.Load(KeysOf(q));
     const CpuBackend::Activations v_rows = rig_.Load(Rows(rows, Row(2 * kHeadDim, 0.1F)));
-    const RowRun run[] = {{0, rows, first, pages_}};
+    // What lies further back than pages reach was dropped.
+    const std::int64_t dropped = std::max<std::int64_t>(0, (first - 32) / 16);
+    const KeyWindow window = dropped > 0 ? KeyWindow{.window = 1} : KeyWindow{};
+    const RowRun run[] = {{0, rows, first, pages_, window, 0, dropped}};
     rig_.backend->RopeAndStore(q_rows, k_rows, v_rows, rope, run, 0);
     const Rows turned = rig_.Read(q_rows, rows);
     EXPECT_EQ(rig_.Read(k_rows, rows), KeysOf(turned)) << "keys turn as queries do";
@@ -98,6 +102,18 @@ TEST_P(RopeTest, BitsDependOnThePositionAlone) {
   Turntable table;
   for (const int position : {17, 18, 99, 516})
     EXPECT_EQ(table.Turn({Row(4 * kHeadDim, 0.7F)}, rope(), position)[0], all[position - 17]);
+}
+
+TEST_P(RopeTest, PositionsHaveNoEnd) {
+  Turntable table;
+  const Rows q = RandomRows(2, 4 * kHeadDim, 3);
+  for (const std::int64_t first : {1'000'000, 10'000'000}) {
+    const Rows turned = table.Turn(q, rope(), first);
+    for (int r = 0; r < 2; ++r)
+      ASSERT_THAT(turned[r],
+                  ::testing::Pointwise(::testing::FloatNear(1e-6F),
+                                       Reference(q[r], rope(), static_cast<double>(first + r))));
+  }
 }
 
 TEST(RopeFactors, AreReadAnewWhereTheyChangedInPlace) {

@@ -18,7 +18,8 @@ NARROW = {
     "radix": {"prefix_cache.h"},
     "scheduler": {"scheduler.h", "inbox.h", "token_stream.h"},
     "model": {"model.h", "batch.h"},
-    "kernels": {"backend.h", "kv_shape.h", "tensor.h", "cpu/backend.h", "cpu/processors.h", "cpu/streaming_read.h"},
+    "kernels": {"backend.h", "key_window.h", "kv_shape.h", "tensor.h", "cpu/backend.h", "cpu/processors.h",
+                "cpu/streaming_read.h"},
     "server": set(),
 }
 # The rooms that a room may include, itself aside; a pair names one header only.

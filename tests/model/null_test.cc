@@ -103,6 +103,25 @@ TEST(NullModel, ReadsThroughThePageTable) {
   EXPECT_NE(Next(*model, last, {0, 6, 2}, 8), right) << "a wrong page must change the token";
 }
 
+TEST(NullModel, WindowsAndDroppedPagesDoNotMatter) {
+  const auto path = Path(30);
+  std::vector<PageId> pages = {9, 3, 5, 0, 1, 2, 8, 7};
+  const TokenId want = Next(*Make(), path, pages);
+  const auto model = Make();
+  Next(*model, std::span(path).first(22), pages);
+  pages.erase(pages.begin() + 1, pages.begin() + 4);
+  Batch batch;
+  batch.sequences.push_back({.tokens = std::span(path).subspan(22),
+                             .first_position = 22,
+                             .pages = pages,
+                             .gap = {.front = 1, .dropped = 3},
+                             .window = {.window = 6, .sinks = 2},
+                             .logits = Logits::kSampleLast});
+  StepResult result;
+  ASSERT_TRUE(model->Forward(batch, result).ok());
+  EXPECT_EQ(result.sequences[0].token, want);
+}
+
 TEST(NullModel, CopiesComeFirst) {
   const auto path = Path(8);
   const auto model = Make();

@@ -122,6 +122,64 @@ TEST(StepDeathTest, WhatADrawMayNotName) {
   dies(penalized);
 }
 
+constexpr StepLimits kWindows{
+    .max_rows = 8, .vocabulary_size = 100, .page_size = 4, .pages = 10, .windows = true};
+
+// Position 21 sees keys 0, 1 and 16 and on, in pages 0, 4 and 5 of the view.
+Sequence Windowed(std::span<const PageId> pages) {
+  Sequence sequence = RunOf(std::span(kFive).first(3), 21, Logits::kNone);
+  sequence.pages = pages;
+  sequence.gap = {.front = 1, .dropped = 3};
+  sequence.window = {.window = 6, .sinks = 2};
+  return sequence;
+}
+
+TEST(Step, WindowsAndGapsReachTheRuns) {
+  const std::vector<PageId> pages = {7, 3, 1};
+  Step step;
+  step.Lay(Of(Windowed(pages)), kWindows);
+  const kernels::RowRun& run = step.runs()[0];
+  EXPECT_EQ(run.window.window, 6);
+  EXPECT_EQ(run.window.sinks, 2);
+  EXPECT_EQ(run.page(0), 7);
+  EXPECT_EQ(run.page(4), 3);
+  EXPECT_EQ(run.page(5), 1);
+}
+
+TEST(StepDeathTest, WhatAWindowMayNotBe) {
+  const std::vector<PageId> pages = {7, 3, 1, 2};
+  Step step;
+  const auto dies = [&](const auto& change) {
+    Sequence sequence = Windowed(pages);
+    change(sequence);
+    EXPECT_DEATH(step.Lay(Of(sequence), kWindows), "CHECK failed");
+  };
+  EXPECT_DEATH(step.Lay(Of(Windowed(pages)), kLimits), "CHECK failed") << "of this model";
+  dies([](Sequence& s) { s.window.window = -1; });
+  dies([](Sequence& s) { s.window.sinks = -1; });
+  dies([](Sequence& s) { s.window.sinks = kernels::KeyWindow::kMaxSinks + 1; });
+  dies([](Sequence& s) { s.window.window = 0; });
+  dies([](Sequence& s) { s.window = {}; });
+  // A key that is seen is in the gap: of the window, of the sinks.
+  dies([](Sequence& s) { s.window.window = 7; });
+  dies([](Sequence& s) { s.window.sinks = 5; });
+  dies([](Sequence& s) { s.gap.dropped = 4; });
+  dies([](Sequence& s) { s.gap.front = 0; });
+  dies([](Sequence& s) { s.gap = {.front = -1, .dropped = 5}; });
+  dies([](Sequence& s) { s.gap.dropped = -1; });
+  dies([](Sequence& s) { s.pages = s.pages.first(2); });
+  // The token before is in the gap, though no key that is seen.
+  const auto last = [&](std::int64_t first) {
+    Sequence sequence = Windowed(pages);
+    sequence.tokens = std::span(kFive).first(1);
+    sequence.first_position = first;
+    sequence.window = {.window = 1};
+    return Of(sequence);
+  };
+  step.Lay(last(17), kWindows);
+  EXPECT_DEATH(step.Lay(last(16), kWindows), "CHECK failed");
+}
+
 TEST(StepDeathTest, WhatABatchMayNotName) {
   Step step;
   const std::vector<TokenId> nine(9, 1);
