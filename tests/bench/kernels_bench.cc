@@ -207,6 +207,35 @@ BENCHMARK(SharedPrefix)
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
 
+// Attention of one layer for a query that sees sinks and a window of keys: as long at every
+// position, and hardly longer than without sinks. (window, sinks, position, threads)
+void Streaming(benchmark::State& state) {
+  const KeyWindow window{.window = state.range(0),
+                         .sinks = static_cast<std::int32_t>(state.range(1))};
+  const std::int64_t position = state.range(2);
+  Rig rig(static_cast<int>(state.range(3)));
+  CpuBackend& b = *rig.backend;
+  const std::int64_t dropped = window.first_key(position) / kPageSize - 1;
+  std::vector<std::int32_t> table(position / kPageSize + 1 - dropped);
+  std::iota(table.begin(), table.end(), 0);
+  FillPages(b, static_cast<int>(table.size()));
+  const CpuBackend::Activations q = rig.Load(RandomRows(1, kHidden, 3));
+  CpuBackend::Input out = b.MakeInput(1, kHidden);
+  const RowRun run[] = {{0, 1, position, table, window, 1, dropped}};
+  const Rope rope{.dims = kHeadDim};
+  int layer = 0;
+  for (auto _ : state) {
+    b.Attend(q, {.scale = 0.125F, .rope = &rope}, run, layer, out);
+    layer = (layer + 1) % kLayers;
+  }
+  const auto keys = static_cast<double>(window.capacity());
+  Report(state, 1, 4.0 * keys * kKvHeads * kHeadDim, 2 * keys * kHidden);
+}
+BENCHMARK(Streaming)
+    ->ArgsProduct({{1020}, {0, 4}, {10'000, 1'000'000, 1'000'000'000}, {1, 2}})
+    ->Unit(benchmark::kMicrosecond)
+    ->UseRealTime();
+
 // The norms of a layer. (rows, threads)
 void Norms(benchmark::State& state) {
   const auto rows = static_cast<int>(state.range(0));
