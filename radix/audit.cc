@@ -186,7 +186,8 @@ bool Audit::CheckLease(const View& view) {
   }
   ++lease_ends_[ref.index];
   auto left = static_cast<std::size_t>(view.lease_.pages());
-  if (!Require(left <= view.table_.size(), "a lease longer than its page table", ref.index)) {
+  if (!Require(left <= view.table_.size(), "a lease longer than its page table", ref.index) ||
+      !CheckGap(view)) {
     return false;
   }
   NodeIndex root = ref.index;
@@ -206,12 +207,25 @@ bool Audit::CheckLease(const View& view) {
                  "a lease in another namespace", ref.index);
 }
 
+// What was dropped is behind the lease, before the valid tokens' end, and of a private view.
+bool Audit::CheckGap(const View& view) {
+  const PageGap& gap = view.gap_;
+  if (gap.dropped == 0) return Require(gap.front == 0, "a front without a gap", gap.front);
+  return Require(view.is_private_, "a gap in a view that publishes", gap.front) &&
+         Require(gap.dropped > 0 && gap.front >= view.lease_.pages() &&
+                     gap.front <= static_cast<std::int64_t>(view.table_.size()),
+                 "a gap within a lease, or behind the page table", gap.front) &&
+         Require((gap.front + gap.dropped) * tree_.options_.page_size <= view.tokens_,
+                 "a gap where no tokens are", gap.front + gap.dropped);
+}
+
 bool Audit::CheckOwnPages(const View& view) {
   const std::int32_t page_size = tree_.options_.page_size;
   const std::int64_t leased = view.lease_.pages();
   const std::int64_t behind = view.tokens_ - leased * page_size;
   const auto unpublished = static_cast<std::int64_t>(view.unpublished_.size());
-  const auto slots = static_cast<std::int64_t>(view.table_.size()) * page_size;
+  const std::int64_t dropped = view.gap_.dropped;
+  const auto slots = (static_cast<std::int64_t>(view.table_.size()) + dropped) * page_size;
   // Until Grow gives its target, a copy's slots are counted but have no page yet.
   const bool awaits_target = view.copy_.from != kNoPage && view.copy_.to == kNoPage;
   if (!Require(behind >= 0 && (view.tokens_ <= slots || awaits_target),
@@ -221,7 +235,7 @@ bool Audit::CheckOwnPages(const View& view) {
           "a view with full pages that it did not publish", view.tokens_)) {
     return false;
   }
-  const std::int64_t full = view.tokens_ / page_size;
+  const std::int64_t full = view.tokens_ / page_size - dropped;  // as places in the table
   for (auto at = static_cast<std::size_t>(leased); at < view.table_.size(); ++at) {
     const PageId page = view.table_[at];
     if (!Require(page >= 0 && page < tree_.pool_.size(), "a view with a page of no pool", page)) {
@@ -277,8 +291,10 @@ bool Audit::ContinuesView(const CopySource& source, const View& view) {
     const View* owner = pages_[Index(copy.from)].owner;
     if (owner == nullptr) return false;
     const auto leased = static_cast<std::size_t>(owner->lease_.pages());
-    return owner != &view && owner->copy_.from == kNoPage &&
-           owner->lease_.node_ == view.lease_.node_ && owner->table_[leased] == copy.from &&
+    // A lease that was shortened ends elsewhere; the page is the first behind it all the same.
+    const bool same_lease = owner->lease_.node_ == view.lease_.node_ || owner->gap_.dropped > 0;
+    return owner != &view && owner->copy_.from == kNoPage && same_lease &&
+           owner->table_[leased] == copy.from &&
            (owner->is_private_ ||
             CommonLength(owner->unpublished_, view.unpublished_) == copy.slots);
   }

@@ -40,6 +40,7 @@ class Audit {
   bool CheckChild(NodeIndex parent, NodeIndex index, std::span<const TokenId> before);
   bool CheckViews();
   bool CheckLease(const View& view);
+  bool CheckGap(const View& view);
   bool CheckOwnPages(const View& view);
   bool CheckCopies();
   bool CheckCopy(const View& view);

@@ -103,6 +103,7 @@ NodeIndex Branches::Split(NodeIndex lower_index, std::int32_t pages) {
     upper.edge = std::move(front);
     upper.pins = lower.pins > 0 ? 1 : 0;
     upper.held = held;
+    upper.detached = lower.detached;
     upper.children.Insert(nodes_, lower_index);
   });
   nodes_[parent].children.Replace(nodes_, lower_index, upper_index);

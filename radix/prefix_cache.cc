@@ -90,6 +90,11 @@ void PrefixCache::Append(View& view, std::span<const TokenId> tokens, Exactness 
   CheckInDebug(*tree_);
 }
 
+void PrefixCache::Drop(View& view, std::int64_t front, std::int64_t until) {
+  tree_->Drop(view, front, until);
+  CheckInDebug(*tree_);
+}
+
 void PrefixCache::Close(View& view, Tail tail) {
   tree_->Close(view, tail);
   CheckInDebug(*tree_);

@@ -19,8 +19,8 @@ namespace banyan::radix {
 void Tree::Append(View& view, std::span<const TokenId> tokens, PrefixCache::Exactness exactness) {
   CHECK(view.tree_ == this && view.copy_.from == kNoPage);
   const std::int64_t valid = view.tokens_ + static_cast<std::int64_t>(tokens.size());
-  CHECK(valid <=
-        static_cast<std::int64_t>(PageTokens(static_cast<std::int32_t>(view.table_.size()))));
+  const auto pages = static_cast<std::int64_t>(view.table_.size()) + view.gap_.dropped;
+  CHECK(valid <= pages * options_.page_size);
   const NodeIndex tip = branches_.nodes().Resolve(view.lease_.node_);
   if (exactness == PrefixCache::Exactness::kInexact || branches_.nodes()[tip].detached) {
     view.is_private_ = true;
@@ -30,7 +30,7 @@ void Tree::Append(View& view, std::span<const TokenId> tokens, PrefixCache::Exac
   view.tokens_ = valid;
   if (view.is_private_) {
     for (std::int64_t page = was_full; page < valid / options_.page_size; ++page) {
-      pool_.SetState(view.table_[static_cast<std::size_t>(page)], PageState::kPrivate);
+      pool_.SetState(view.table_[view.gap_.place(page)], PageState::kPrivate);
     }
     return;
   }

@@ -1,8 +1,8 @@
 // What stands behind prefix_cache.h: page pool, branches, namespaces, copies and views, joined.
 //
 // Who moves a page between states: Open holds copy sources; Grow allocates and evicts; Append and
-// Close publish or retire a view's own pages; Release and Flush retire what the tree gives up. A
-// retired page is free, or detached while copies in flight read it.
+// Close publish or retire a view's own pages, Drop retires them; Release and Flush retire what the
+// tree gives up. A retired page is free, or detached while copies in flight read it.
 //
 // Internal to this room.
 #pragma once
@@ -61,6 +61,7 @@ class Tree {
   std::optional<PageCopy> PendingCopy(const View& view) const;
   void CopyDone(View& view);
   void Append(View& view, std::span<const TokenId> tokens, PrefixCache::Exactness exactness);
+  void Drop(View& view, std::int64_t front, std::int64_t until);
   void Close(View& view, PrefixCache::Tail tail);
   void Flush(NamespaceId name_space);
   Stats stats() const;
@@ -103,6 +104,8 @@ class Tree {
   void MoveLease(View& view, NodeIndex to, std::int32_t pages, TouchKind touch);
   bool AdoptTail(View& view);
   void HoldIfCopied(NodeIndex node);
+  // drop.cc
+  void ShortenLease(View& view, std::int32_t pages);
   // view.cc
   void ListView(View& view);
   void UnlistView(View& view);

@@ -15,6 +15,7 @@ View& View::operator=(View&& other) noexcept {
   lease_ = std::move(other.lease_);
   table_ = std::exchange(other.table_, {});
   tokens_ = std::exchange(other.tokens_, 0);
+  gap_ = std::exchange(other.gap_, PageGap{});
   unpublished_ = std::exchange(other.unpublished_, {});
   copy_ = std::exchange(other.copy_, PageCopy{});
   is_private_ = std::exchange(other.is_private_, false);
@@ -65,6 +66,7 @@ void Tree::ForgetView(View& view) {
   view.tree_ = nullptr;
   view.table_ = {};
   view.tokens_ = 0;
+  view.gap_ = {};
   view.unpublished_ = {};
   view.is_private_ = false;
 }

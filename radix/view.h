@@ -17,8 +17,9 @@ class Tree;
 
 // Move-only; closing it (or destroying it) gives up its pages.
 //
-// The table names, in order of position: leased tree pages, then pages of its own. `tokens()` slots
-// from the front are valid; the rest of the table is room for what comes next.
+// The table names, in order of position: leased tree pages, then pages of its own, without those
+// that were dropped. `tokens()` slots from the front are valid; the rest of the table is room for
+// what comes next.
 class View {
  public:
   View() = default;

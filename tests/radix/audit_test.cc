@@ -130,6 +130,21 @@ TEST_F(AuditTest, FindsAStaleEvictionIndex) {
       "eviction index", [&] { leaf.indexed = false; }, [&] { leaf.indexed = true; });
 }
 
+TEST_F(AuditTest, FindsAGapWhereNoneMayBe) {
+  PageGap& gap = TreePeer::Gap(leased_);
+  ExpectFound(
+      "in a view that publishes", [&] { gap = {.front = 3, .dropped = 1}; }, [&] { gap = {}; });
+  CHECK(tree_.Grow(leased_, 2));
+  tree_.Append(leased_, Count(13, 8), PrefixCache::Exactness::kInexact);
+  tree_.Drop(leased_, 3, 4);
+  ExpectFound(
+      "a gap within a lease", [&] { --gap.front; }, [&] { ++gap.front; });
+  ExpectFound(
+      "where no tokens are", [&] { gap.dropped += 2; }, [&] { gap.dropped -= 2; });
+  ExpectFound(
+      "another state than its holders say", [&] { ++gap.dropped; }, [&] { --gap.dropped; });
+}
+
 TEST_F(AuditTest, FindsACopyThatNobodyCounts) {
   auto& copies = TreePeer::Copies(tree_);
   const auto entry = *copies.begin();

@@ -101,8 +101,7 @@ void ModelledCache::Append(Work& work, const Tokens& tokens, PrefixCache::Exactn
   for (const TokenId token : tokens) {  // the step writes before the cache is told
     const std::size_t at = work.tokens.size();
     work.tokens.push_back(token);
-    const auto page = static_cast<std::size_t>(work.view.page_table()[at / page_size_]);
-    contents_[page][at % page_size_] = Content(work, at + 1);
+    contents_[PageOf(work, at)][at % page_size_] = Content(work, at + 1);
   }
   const std::int64_t available = cache_.available_pages();
   const std::size_t published = Leased(work);
@@ -112,7 +111,8 @@ void ModelledCache::Append(Work& work, const Tokens& tokens, PrefixCache::Exactn
   cache_.Append(work.view, tokens, exactness);
   EXPECT_GE(cache_.available_pages(), available - (was_source ? 1 : 0));
   if (exactness == PrefixCache::Exactness::kInexact) work.shareable = false;
-  if (!work.shareable) return;
+  work.is_private = !work.shareable;
+  if (work.is_private) return;
   const std::size_t full = work.tokens.size() / page_size_ * page_size_;
   EXPECT_EQ(Leased(work), full) << "not published, or too much";
   if (full == published) return;
@@ -123,6 +123,25 @@ void ModelledCache::Append(Work& work, const Tokens& tokens, PrefixCache::Exactn
     Enter(space, path.first(end), work.view.page_table()[end / page_size_ - 1]);
   }
   UsePath(space, path.first(full));
+}
+
+void ModelledCache::Drop(Work& work, std::int64_t front, std::int64_t until) {
+  const std::int64_t leased = work.view.leased_pages();
+  const std::int64_t before = work.gap.front + work.gap.dropped;
+  const bool waits = leased > front && leased > until;
+  const bool drops = until > front + work.gap.dropped && !waits;
+  std::int64_t freed = 0;
+  for (std::int64_t page = std::max({front, before, leased}); drops && page < until; ++page) {
+    const PageId own = work.view.page_table()[work.gap.place(page)];
+    freed += IsSource(own) ? 0 : 1;
+  }
+  const std::int64_t available = cache_.available_pages();
+  cache_.Drop(work.view, front, until);
+  if (drops) work.gap = {.front = front, .dropped = until - front};
+  EXPECT_EQ(work.view.gap(), work.gap);
+  EXPECT_EQ(work.view.leased_pages(), drops ? std::min(leased, front) : leased);
+  EXPECT_GE(cache_.available_pages(), available + freed);
+  SettleSpaces();
 }
 
 void ModelledCache::Close(std::size_t index, PrefixCache::Tail tail) {
@@ -402,7 +421,9 @@ void ModelledCache::CheckView(const Work& work) const {
   std::uint64_t hash = work.name_space + 1;
   for (std::size_t i = 0; i < Readable(work); ++i) {
     hash = Mix(hash, static_cast<std::uint64_t>(work.tokens[i]));
-    const auto page = static_cast<std::size_t>(work.view.page_table()[i / page_size_]);
+    const auto number = static_cast<std::int64_t>(i / page_size_);
+    if (number >= work.gap.front && number < work.gap.front + work.gap.dropped) continue;
+    const std::size_t page = PageOf(work, i);
     ASSERT_EQ(contents_[page][i % page_size_], hash) << "slot " << i << " of page " << page;
   }
   if (!work.current) return;
@@ -414,8 +435,16 @@ void ModelledCache::CheckView(const Work& work) const {
   }
 }
 
-std::size_t ModelledCache::Room(const Work& work) const {
-  return work.view.page_table().size() * page_size_ - work.tokens.size();
+std::size_t ModelledCache::Room(const Work& work) const { return Slots(work) - work.tokens.size(); }
+
+std::size_t ModelledCache::Slots(const Work& work) const {
+  const std::size_t pages = work.view.page_table().size();
+  return (pages + static_cast<std::size_t>(work.gap.dropped)) * page_size_;
+}
+
+std::size_t ModelledCache::PageOf(const Work& work, std::size_t token) const {
+  const auto number = static_cast<std::int64_t>(token / page_size_);
+  return static_cast<std::size_t>(work.view.page_table()[work.gap.place(number)]);
 }
 
 std::size_t ModelledCache::Leased(const Work& work) const {
@@ -424,8 +453,8 @@ std::size_t ModelledCache::Leased(const Work& work) const {
 
 // Until its copy is made, the slots after the leased pages are not there yet.
 std::size_t ModelledCache::Readable(const Work& work) const {
-  const bool copied = work.tokens.size() <= work.view.page_table().size() * page_size_ &&
-                      !cache_.PendingCopy(work.view).has_value();
+  const bool copied =
+      work.tokens.size() <= Slots(work) && !cache_.PendingCopy(work.view).has_value();
   return copied ? work.tokens.size() : Leased(work);
 }
 

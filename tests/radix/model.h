@@ -26,9 +26,11 @@ class ModelledCache {
   struct Work {
     View view;
     std::size_t name_space = 0;
-    Tokens tokens{};        // of the valid slots
-    bool shareable = true;  // what it appends is published
-    bool current = true;    // opened since the last flush
+    Tokens tokens{};          // of the valid slots
+    PageGap gap{};            // what was dropped of it
+    bool shareable = true;    // what it appends is published
+    bool is_private = false;  // something was appended that was not
+    bool current = true;      // opened since the last flush
   };
 
   // A prompt whose cached length is watched, and what TakeChanged said of it.
@@ -47,6 +49,7 @@ class ModelledCache {
   bool Grow(Work& work, std::int32_t pages);
   void MakeCopy(Work& work);  // the pending copy, if there is one
   void Append(Work& work, const Tokens& tokens, PrefixCache::Exactness exactness);
+  void Drop(Work& work, std::int64_t front, std::int64_t until);  // of a private one
   void Close(std::size_t work, PrefixCache::Tail tail);
   void Flush(std::size_t name_space);
   void StartWatch(std::size_t name_space, const Tokens& tokens);
@@ -96,6 +99,8 @@ class ModelledCache {
   void CheckView(const Work& work) const;
   void CheckPages() const;
   void CheckWatches();
+  std::size_t Slots(const Work& work) const;  // with those of pages that were dropped
+  std::size_t PageOf(const Work& work, std::size_t token) const;
   std::size_t Leased(const Work& work) const;    // tokens on leased pages
   std::size_t Readable(const Work& work) const;  // tokens whose slots were written
 

@@ -70,6 +70,7 @@ class RandomOperations : public testing::TestWithParam<Case> {
     }
     const auto index = static_cast<std::size_t>(Below(model.works().size()));
     ModelledCache::Work& work = model.works()[index];
+    if (work.is_private && Below(3) == 0) return Drop(model, work);
     if (kind < 45) {
       model.Grow(work, Below(5));
     } else if (kind < 55) {
@@ -80,7 +81,7 @@ class RandomOperations : public testing::TestWithParam<Case> {
       if (waits && !model.Grow(work, 1)) return;
       model.MakeCopy(work);
       const std::size_t room = model.Room(work);
-      const bool exact = Below(20) != 0;
+      const bool exact = Below(10) != 0;
       model.Append(work, Continuation(work, static_cast<std::size_t>(Below(room + 1))),
                    exact ? PrefixCache::Exactness::kExact : PrefixCache::Exactness::kInexact);
     } else if (kind < 99) {
@@ -89,6 +90,13 @@ class RandomOperations : public testing::TestWithParam<Case> {
     } else {
       model.Flush(work.name_space);
     }
+  }
+
+  void Drop(ModelledCache& model, ModelledCache::Work& work) {
+    const std::size_t full = work.tokens.size() / static_cast<std::size_t>(GetParam().page_size);
+    const std::int64_t front =
+        work.gap.dropped > 0 ? work.gap.front : Below(std::min<std::size_t>(full, 4) + 1);
+    model.Drop(work, front, front + Below(full - static_cast<std::size_t>(front) + 1));
   }
 
   void StepWatch(ModelledCache& model) {

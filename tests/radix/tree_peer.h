@@ -11,6 +11,7 @@ class TreePeer {
  public:
   static Tree& Of(PrefixCache& cache) { return *cache.tree_; }
   static const PageCopy& Copy(const View& view) { return view.copy_; }
+  static PageGap& Gap(View& view) { return view.gap_; }
   static PagePool& Pool(Tree& tree) { return tree.pool_; }
   static NodeTable& Nodes(Tree& tree) { return tree.branches_.nodes(); }
   static Branches& Shape(Tree& tree) { return tree.branches_; }
