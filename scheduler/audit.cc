@@ -61,9 +61,20 @@ void CheckPlace(Job& job, bool is_listed, Findings& findings) {
   findings.Require(IsFollowerOf(job, producer), "its producer does not know it");
   findings.Require(producer.view.tokens() < job.follow_until,
                    "was not served, but has what it needs");
-  findings.Require(
-      job.follow_until <= producer.known_tokens() && job.follow_until < job.known_tokens(),
-      "waits for what will not come");
+  findings.Require(job.follow_until <= std::min(producer.known_tokens(), producer.exact_tokens()) &&
+                       job.follow_until <= job.exact_tokens() &&
+                       job.follow_until < job.known_tokens(),
+                   "waits for what will not come");
+}
+
+void CheckKept(const Job& job, const radix::PrefixCache& cache, Findings& findings) {
+  if (job.policy == nullptr || !job.is_running()) return;
+  const std::int64_t exact = job.exact_tokens();
+  const std::int64_t most = exact / cache.options().page_size + job.policy->max_own_pages();
+  findings.Require(static_cast<std::int64_t>(job.view.page_table().size()) <= most,
+                   "holds more pages than its policy keeps");
+  findings.Require(job.view.tokens() <= exact || !cache.Publishes(job.view),
+                   "publishes what is not exact");
 }
 
 }  // namespace
@@ -77,6 +88,7 @@ absl::Status Scheduler::Impl::CheckInvariants() const {
     Findings findings(job);
     CheckTokens(job, findings);
     CheckPlace(job, std::find(running_.begin(), running_.end(), &job) != running_.end(), findings);
+    CheckKept(job, cache_, findings);
     findings.Require(in_flight_ || !job.in_batch, "in a batch, but no step is in flight");
     findings.Require(in_flight_ || job.state != RequestState::kEnding,
                      "ending, but no step is in flight");

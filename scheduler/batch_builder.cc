@@ -43,6 +43,10 @@ std::int64_t BatchBuilder::ChunkTokens(const Job& job, std::int64_t limit) {
   if (job.view.tokens() < job.scored_tokens()) {
     tokens = std::min(tokens, job.scored_tokens() - job.view.tokens());
   }
+  if (job.policy != nullptr) {
+    const std::int64_t exact = job.exact_tokens() - job.view.tokens();
+    tokens = std::min(tokens, exact > 0 ? exact : job.policy->max_chunk());
+  }
   return tokens;
 }
 
@@ -61,6 +65,8 @@ void BatchBuilder::Add(Job& job, std::int64_t tokens) {
                         .subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(tokens));
   sequence.first_position = first;
   sequence.pages = job.view.page_table();
+  sequence.gap = job.view.gap();
+  if (job.policy != nullptr) sequence.window = job.policy->window();
   sequence.wants_logprob = job.request.wants_logprobs;
   sequence.top_logprobs = job.request.top_logprobs;
   sequence.scored = Scored(job, first, end);

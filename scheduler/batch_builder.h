@@ -21,7 +21,8 @@ class BatchBuilder {
   void Begin(std::uint64_t step);
 
   // How many of the job's known tokens its next chunk has, of at most `limit`: a chunk does not
-  // mix tokens of a prompt whose scores were sent with those whose scores are wanted.
+  // mix tokens of a prompt whose scores were sent with those whose scores are wanted, nor exact
+  // tokens with others; and a policy may bound it.
   static std::int64_t ChunkTokens(const Job& job, std::int64_t limit);
 
   // The job's next `tokens` tokens, for which its view has room; 1..tokens_left(), and the job is

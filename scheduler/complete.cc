@@ -37,12 +37,14 @@ void Scheduler::Impl::Complete(const StepResult& result, Tick now) {
 
 void Scheduler::Impl::CompleteJob(Job& job, const Sequence& sequence, const SequenceResult& result,
                                   Tick now) {
-  cache_.Append(job.view, sequence.tokens);
+  const bool is_exact = sequence.first_position < job.exact_tokens();
+  cache_.Append(job.view, sequence.tokens, is_exact ? Exactness::kExact : Exactness::kInexact);
   Count(job, sequence);
   if (job.state == RequestState::kEnding) {
     Finish(job, job.end_reason, Tail::kAdopt, now);
     return;
   }
+  if (!is_exact) pages_.DropUnseen(job);
   if (!job.followers.empty()) {
     const bool publishes = cache_.Publishes(job.view);
     Release(publishes ? rendezvous_.TakeServed(job) : rendezvous_.TakeAll(job), now);
@@ -64,7 +66,11 @@ void Scheduler::Impl::Count(Job& job, const Sequence& sequence) {
   counters_.recomputed_tokens += std::min(end, fresh) - first;
   counters_.computed_prompt_tokens +=
       std::max<std::int64_t>(std::min(end, job.prompt_tokens) - fresh, 0);
+  const std::int64_t dropped = job.dropped_tokens();
   job.computed_tokens = std::max(job.computed_tokens, end);
+  if (job.policy == nullptr) return;
+  counters_.dropped_tokens[static_cast<std::size_t>(job.policy->type())] +=
+      job.dropped_tokens() - dropped;
 }
 
 bool Scheduler::Impl::SendScores(Job& job, const SequenceResult& result, Tick now) {

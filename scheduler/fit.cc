@@ -1,9 +1,11 @@
 #include "scheduler/fit.h"
 
 #include <algorithm>
+#include <memory>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "scheduler/policies/policy.h"
 
 namespace banyan::scheduler {
 namespace {
@@ -14,8 +16,45 @@ std::int64_t PoolSlots(const radix::Options& cache) {
 
 }  // namespace
 
+absl::Status CheckPolicy(const Options& options, const radix::Options& cache,
+                         const KvPolicy& policy) {
+  if (policy.sinks < 0 || policy.sinks > kernels::KeyWindow::kMaxSinks) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("sinks must be between 0 and ", kernels::KeyWindow::kMaxSinks));
+  }
+  const std::int64_t least = std::max<std::int64_t>(policy.sinks, 1);
+  if (policy.window < least) {
+    return absl::InvalidArgumentError(absl::StrCat("the window of ", policy.window,
+                                                   " tokens is smaller than ",
+                                                   policy.sinks > 0 ? "the sinks, " : "", least));
+  }
+  if (policy.window > options.context_length - policy.sinks) {  // the sum could overflow
+    return absl::OutOfRangeError(absl::StrCat(policy.sinks, " sinks and a window of ",
+                                              policy.window, " tokens are over the context of ",
+                                              options.context_length));
+  }
+  const std::unique_ptr<const Policy> kept =
+      MakePolicy(policy, cache.page_size, options.max_batch_tokens);
+  const std::int64_t pages =
+      kept->exact_tokens(/*prompt_tokens=*/1) / cache.page_size + kept->max_own_pages();
+  if (pages > cache.pages) {
+    return absl::OutOfRangeError(absl::StrCat(policy.sinks, " sinks and a window of ",
+                                              policy.window, " tokens take up to ", pages,
+                                              " pages: over the KV pool of ", cache.pages));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckFits(const Options& options, const radix::Options& cache,
-                       std::int64_t prompt_tokens, std::int64_t max_tokens) {
+                       std::int64_t prompt_tokens, std::int64_t max_tokens,
+                       const std::optional<KvPolicy>& policy) {
+  if (policy) {
+    if (absl::Status status = CheckPolicy(options, cache, *policy); !status.ok()) return status;
+    const std::int64_t tokens = std::max<std::int64_t>(max_tokens, 1);
+    if (tokens <= kMaxPolicyTokens - prompt_tokens) return absl::OkStatus();
+    return absl::OutOfRangeError(absl::StrCat("the prompt has ", prompt_tokens, " tokens, with ",
+                                              tokens, " more over the most of ", kMaxPolicyTokens));
+  }
   const std::int64_t context = options.context_length;
   const std::int64_t pool = PoolSlots(cache);
   if (prompt_tokens >= std::min(context, pool)) {
@@ -32,10 +71,12 @@ absl::Status CheckFits(const Options& options, const radix::Options& cache,
 }
 
 OutputBound MaxOutput(const Options& options, const radix::Options& cache,
-                      std::int64_t prompt_tokens, std::int64_t max_tokens) {
+                      std::int64_t prompt_tokens, std::int64_t max_tokens,
+                      const std::optional<KvPolicy>& policy) {
   OutputBound bound{.tokens = max_tokens, .limit = LengthLimit::kMaxTokens};
-  const std::int64_t context = options.context_length - prompt_tokens;
+  const std::int64_t context = (policy ? kMaxPolicyTokens : options.context_length) - prompt_tokens;
   if (context < bound.tokens) bound = {.tokens = context, .limit = LengthLimit::kContext};
+  if (policy) return bound;
   const std::int64_t pool = PoolSlots(cache) - prompt_tokens + 1;
   if (pool < bound.tokens) bound = {.tokens = pool, .limit = LengthLimit::kPool};
   return bound;

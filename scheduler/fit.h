@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "radix/prefix_cache.h"
 #include "scheduler/scheduler.h"
@@ -10,13 +11,14 @@ namespace banyan::scheduler {
 
 // Tokens that a request with this prompt, which passes CheckFits, may really produce, and what
 // bounds them: at least 1, or 0 where max_tokens is. n tokens of output need prompt + n tokens of
-// context, and pages for all but the last one.
+// context, and pages for all but the last one. A policy lifts both.
 struct OutputBound {
   std::int64_t tokens = 0;
   LengthLimit limit = LengthLimit::kNone;
 };
 OutputBound MaxOutput(const Options& options, const radix::Options& cache,
-                      std::int64_t prompt_tokens, std::int64_t max_tokens);
+                      std::int64_t prompt_tokens, std::int64_t max_tokens,
+                      const std::optional<KvPolicy>& policy = std::nullopt);
 
 // Slots that a request needs in all: prompt + output - 1, because nothing attends to the last
 // token; the prompt's where there is no output.

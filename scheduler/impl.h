@@ -45,6 +45,7 @@ class Scheduler::Impl {
 
  private:
   using Tail = radix::PrefixCache::Tail;
+  using Exactness = radix::PrefixCache::Exactness;
 
   // scheduler.cc
   void Wait(Job& job, Tick now);  // into the queue; its state says so

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -12,6 +14,7 @@
 #include "base/clock.h"
 #include "base/ids.h"
 #include "radix/prefix_cache.h"
+#include "scheduler/policies/policy.h"
 #include "scheduler/request.h"
 #include "scheduler/request_state.h"
 #include "scheduler/token_stream.h"
@@ -45,6 +48,7 @@ struct Job {
   // request.max_tokens, cut to what context and pool leave, and which of them it is.
   std::int64_t max_output = 0;
   LengthLimit limit = LengthLimit::kNone;
+  std::unique_ptr<const Policy> policy;  // null: everything is kept, and exact
   RequestState state = RequestState::kWaiting;
 
   // kWaiting
@@ -77,6 +81,15 @@ struct Job {
 
   std::int64_t known_tokens() const { return static_cast<std::int64_t>(tokens.size()); }
   std::int64_t output_tokens() const { return known_tokens() - prompt_tokens; }
+  // So many leading tokens may be shared.
+  std::int64_t exact_tokens() const {
+    if (policy == nullptr) return std::numeric_limits<std::int64_t>::max();
+    return policy->exact_tokens(prompt_tokens);
+  }
+  // Of those that were computed: what the last one did not see.
+  std::int64_t dropped_tokens() const {
+    return policy == nullptr ? 0 : policy->dropped_tokens(computed_tokens);
+  }
   // Of a prompt to be scored: up to here its scores were sent.
   std::int64_t scored_tokens() const {
     return request.score_prompt ? std::min(computed_tokens, prompt_tokens) : 0;

@@ -25,7 +25,8 @@ struct Demand {
   bool squeezed = false;  // somebody was admitted for the shortest one's share
 
   void Add(const Job& job) {
-    tokens += job.to_compute();
+    tokens +=
+        job.policy == nullptr ? job.to_compute() : BatchBuilder::ChunkTokens(job, job.to_compute());
     shortest = std::min(shortest, job.to_compute());
   }
   // Whether a prompt with so many tokens to compute would be computed, in part, in a step that has
@@ -188,7 +189,11 @@ void Scheduler::Impl::RunPrefills(Tick now) {
     Job& job = *it->job;
     const std::int64_t tokens = BatchBuilder::ChunkTokens(job, batch_.tokens_left() - kept);
     if (tokens <= 0) continue;
-    CHECK(pages_.Take(job, job.view.tokens() + tokens));
+    if (!pages_.Take(job, job.view.tokens() + tokens)) {
+      // A page that it gave back is still copied from, by one that runs: it waits for that.
+      CHECK(job.policy != nullptr);
+      continue;
+    }
     batch_.Add(job, tokens);
   }
 }

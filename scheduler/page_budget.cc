@@ -12,7 +12,7 @@ using radix::PrefixCache;
 std::int64_t PageBudget::MaxCached(const Job& job) const {
   if (options_.prefix_caching == PrefixCaching::kOff) return 0;
   const bool scoring = job.request.score_prompt && job.scored_tokens() < job.prompt_tokens;
-  return scoring ? job.scored_tokens() : job.known_tokens() - 1;
+  return scoring ? job.scored_tokens() : std::min(job.known_tokens() - 1, job.exact_tokens());
 }
 
 PageBudget::Offer PageBudget::Ask(const Job& job) {
@@ -30,10 +30,9 @@ bool PageBudget::Admit(Job& job, const Offer& offer, std::span<Job* const> runni
     headroom = Headroom(job);
     for (const Job* other : running) headroom += Headroom(*other);
   }
-  const std::int64_t wanted = Pages(job.known_tokens());
   const auto fits = [&](const PrefixCache::Preview& preview) {
     return cache_.available_pages() - preview.pinned_pages >=
-           reserved_ + wanted - preview.leased_pages + headroom;
+           reserved_ + Wanted(job, preview.leased_pages, {}) + headroom;
   };
   std::int64_t max_cached = offer.max_cached;
   if (!fits(offer.preview)) {
@@ -46,14 +45,16 @@ bool PageBudget::Admit(Job& job, const Offer& offer, std::span<Job* const> runni
   }
   job.view = cache_.Open(offer.name_space, job.tokens, max_cached);
   CHECK(job.view.tokens() < job.known_tokens());
-  job.reserved_pages = wanted - static_cast<std::int64_t>(job.view.page_table().size());
+  job.reserved_pages = Wanted(job, job.view.leased_pages(), {});
   reserved_ += job.reserved_pages;
   CHECK(cache_.available_pages() >= reserved_);
   return true;
 }
 
 bool PageBudget::Take(Job& job, std::int64_t slots) {
-  const std::int64_t more = Pages(slots) - static_cast<std::int64_t>(job.view.page_table().size());
+  const std::int64_t has =
+      static_cast<std::int64_t>(job.view.page_table().size()) + job.view.gap().dropped;
+  const std::int64_t more = Pages(slots) - has;
   if (more <= 0) return true;
   const std::int64_t promised = std::min(more, job.reserved_pages);
   if (cache_.available_pages() - (reserved_ - promised) < more) return false;
@@ -61,6 +62,21 @@ bool PageBudget::Take(Job& job, std::int64_t slots) {
   job.reserved_pages -= promised;
   reserved_ -= promised;
   return true;
+}
+
+void PageBudget::DropUnseen(Job& job) {
+  const auto [front, until] = job.policy->unseen(job.view.tokens());
+  if (until <= front) return;
+  const std::int64_t before = cache_.available_pages();
+  cache_.Drop(job.view, front, until);
+  // A page that a copy still reads is not to be had yet.
+  const std::int64_t gained = cache_.available_pages() - before;
+  const auto pages = static_cast<std::int64_t>(job.view.page_table().size());
+  const std::int64_t lacks = Wanted(job, pages, job.view.gap()) - job.reserved_pages;
+  const std::int64_t more = std::clamp<std::int64_t>(lacks, 0, gained);
+  job.reserved_pages += more;
+  reserved_ += more;
+  CHECK(cache_.available_pages() >= reserved_);
 }
 
 void PageBudget::Release(Job& job, PrefixCache::Tail tail) {
@@ -72,6 +88,21 @@ void PageBudget::Release(Job& job, PrefixCache::Tail tail) {
 
 std::int64_t PageBudget::Pages(std::int64_t slots) const {
   return PagesFor(slots, cache_.options().page_size);
+}
+
+// What a job whose view names `pages` pages, with that gap, is still to take for its known tokens:
+// with a policy never more than what it may hold at once.
+std::int64_t PageBudget::Wanted(const Job& job, std::int64_t pages, PageGap gap) const {
+  const std::int64_t taken = pages + gap.dropped;
+  std::int64_t wanted = Pages(job.known_tokens()) - taken;
+  if (job.policy != nullptr) {
+    const std::int64_t exact = job.exact_tokens() / cache_.options().page_size;
+    const std::int64_t end = gap.front + gap.dropped;
+    const std::int64_t given_back = std::max<std::int64_t>(end - std::max(exact, gap.front), 0);
+    const std::int64_t own = taken - exact - given_back;  // < 0: exact ones are still to come
+    wanted = std::min(wanted, job.policy->max_own_pages() - own);
+  }
+  return std::max<std::int64_t>(wanted, 0);
 }
 
 // Pages beyond those of its known tokens that the job's next tokens may need.

@@ -5,7 +5,9 @@
 // they are taken one by one while there are any. Invariant:
 //   cache.available_pages() >= reserved()
 // It holds because only Open and Take make pages unavailable, and neither touches what was promised
-// to somebody else.
+// to somebody else. What a policy drops of a request is promised to it again as far as its known
+// tokens will need it: so the pages of a request with a policy are those that the policy bounds,
+// however long its prompt.
 #pragma once
 
 #include <cstdint>
@@ -45,6 +47,9 @@ class PageBudget {
   // that were promised.
   bool Take(Job& job, std::int64_t slots);
 
+  // Gives up what the job's policy says that nothing sees any more. Its view is private.
+  void DropUnseen(Job& job);
+
   // Gives up the job's pages and what it was promised.
   void Release(Job& job, radix::PrefixCache::Tail tail);
 
@@ -52,6 +57,7 @@ class PageBudget {
 
  private:
   std::int64_t Pages(std::int64_t slots) const;
+  std::int64_t Wanted(const Job& job, std::int64_t pages, PageGap gap) const;
   std::int64_t Headroom(const Job& job) const;
 
   const Options options_;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "base/clock.h"
 #include "base/ids.h"
 #include "model/batch.h"
+#include "scheduler/kv_policy.h"
 #include "scheduler/token_stream.h"
 
 namespace banyan::scheduler {
@@ -38,6 +40,9 @@ struct Request {
   // The log-probability of each token of the prompt but the first is reported (kPromptScores,
   // before the first token). Such a prompt is computed from its beginning: pages hold no logits.
   bool score_prompt = false;
+  // What it keeps of its KV; none: everything. Not of a prompt that is scored, and only on a model
+  // all of whose layers see all keys.
+  std::optional<KvPolicy> kv_policy;
   Tick submitted{0};
   std::shared_ptr<TokenStream> stream;
 };

@@ -20,6 +20,10 @@ Usage UsageOf(const Job& job, FinishReason reason, Tick now) {
       job.end_output_tokens.value_or(job.output_tokens()), 0, job.output_tokens());
   if (reason == FinishReason::kLength) usage.limit = job.limit;
   usage.preemptions = job.preemptions;
+  if (job.policy != nullptr) {
+    usage.dropped_tokens = job.dropped_tokens();
+    usage.kept_tokens = job.computed_tokens - usage.dropped_tokens;
+  }
   usage.queued = Since(job.request.submitted, job.admitted.value_or(now));
   if (job.admitted) usage.prefill = Since(*job.admitted, job.first_token.value_or(now));
   if (job.first_token) usage.decode = Since(*job.first_token, now);
@@ -59,6 +63,7 @@ void Scheduler::Impl::Submit(Request request, Tick now) {
   CHECK(!request.prompt.empty() && request.max_tokens >= 0 && request.min_tokens >= 0 &&
         request.stream != nullptr);
   CHECK(0 <= request.priority && request.priority <= kMaxPriority);
+  CHECK(!request.kv_policy || !request.score_prompt);
   std::sort(request.end_tokens.begin(), request.end_tokens.end());
   latest_ = now;
   auto owned = std::make_unique<Job>();
@@ -73,12 +78,16 @@ void Scheduler::Impl::Submit(Request request, Tick now) {
 
   // A max_tokens over the context only makes the answer end there; asking for it is refused, if at
   // all, before the request comes here.
-  if (!CheckFits(options_, cache_.options(), job.prompt_tokens, -1).ok()) {
+  const std::optional<KvPolicy>& policy = job.request.kv_policy;
+  if (!CheckFits(options_, cache_.options(), job.prompt_tokens, -1, policy).ok()) {
     Finish(job, FinishReason::kRefused, Tail::kDiscard, now);
     return;
   }
+  if (policy) {
+    job.policy = MakePolicy(*policy, cache_.options().page_size, options_.max_batch_tokens);
+  }
   const OutputBound bound =
-      MaxOutput(options_, cache_.options(), job.prompt_tokens, job.request.max_tokens);
+      MaxOutput(options_, cache_.options(), job.prompt_tokens, job.request.max_tokens, policy);
   job.max_output = bound.tokens;
   job.limit = bound.limit;
   Wait(job, now);

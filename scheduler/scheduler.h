@@ -21,14 +21,19 @@
 //  6. cached_tokens is counted once per request, at its first admission: as late as possible, in a
 //     step that has room for some of its tokens (a better-ranked newcomer of the same step may take
 //     that room). What it computes again after a preemption is counted apart.
-//  7. The tokens of a request whose KV is computed are prompt + output - 1, because nothing attends
+//  7. Of a request with a policy (policies/policy.h) only the exact tokens are matched, published
+//  and
+//     followed; what lies behind is its own, and dropped as the policy says. Its pages are bounded
+//     by the policy, not by its length.
+//  8. The tokens of a request whose KV is computed are prompt + output - 1, because nothing attends
 //     to the last one; the prompt, when nothing is sampled. All that was computed in steps that
-//     succeeded is left to the tree.
+//     succeeded, and is exact, is left to the tree.
 //
 // The scheduler never calls the model and never sees bytes or text. Thread safety: none; it belongs
 // to the engine thread.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -70,11 +75,18 @@ struct Options {
   std::int32_t headroom_tokens = 64;
 };
 
+// Whether requests can have that policy: kInvalidArgument with what is wrong with it by itself,
+// kOutOfRange with the numbers when what it keeps is over the context or the pool. Pure.
+absl::Status CheckPolicy(const Options& options, const radix::Options& cache,
+                         const KvPolicy& policy);
+
 // Whether a request of that size can ever run: kOutOfRange with the numbers when prompt + 1 is over
 // the pool or the context, or prompt + max_tokens over the context. max_tokens < 0: none was given.
-// Pure; I/O threads ask it before they submit.
+// With a policy, which passes CheckPolicy, both are bounded by kMaxPolicyTokens alone. Pure; I/O
+// threads ask it before they submit.
 absl::Status CheckFits(const Options& options, const radix::Options& cache,
-                       std::int64_t prompt_tokens, std::int64_t max_tokens);
+                       std::int64_t prompt_tokens, std::int64_t max_tokens,
+                       const std::optional<KvPolicy>& policy = std::nullopt);
 
 struct Admission {
   std::int64_t prompt_tokens = 0;
@@ -119,6 +131,8 @@ struct Stats {
   std::int64_t computed_prompt_tokens = 0;
   std::int64_t recomputed_tokens = 0;
   std::int64_t preemptions = 0;  // since start
+  // Since start, by KvPolicy::Type: tokens that fell out of what their request sees.
+  std::array<std::int64_t, kKvPolicyTypes> dropped_tokens{};
   // Since start: admissions of a request while one of the same tenant and priority waited longer.
   std::int64_t passes = 0;
   std::int64_t steps = 0;         // since start
@@ -131,8 +145,9 @@ class Scheduler {
   Scheduler(const Options& options, radix::PrefixCache& cache, Observer* observer = nullptr);
   ~Scheduler();  // requests that remain are finished with kShutdown
 
-  // Queues it; one whose prompt can never fit is finished at once with kRefused. A max_tokens over
-  // what context and pool leave is cut to that. The queue itself is bounded by the inbox.
+  // Queues it; one whose prompt or policy can never fit is finished at once with kRefused. A
+  // max_tokens over what context and pool leave is cut to that. The queue itself is bounded by the
+  // inbox.
   void Submit(Request request, Tick now);
   // Legal in every state; a request that is not known is ignored, and of two cancellations the
   // first counts. What a step in flight brings for a cancelled request is dropped.

@@ -45,6 +45,9 @@ struct Usage {
   // after a stop string, and those of a step that was in flight at a cancel, are not counted.
   std::int64_t output_tokens = 0;
   LengthLimit limit = LengthLimit::kNone;  // of an answer that ended with kLength
+  // Under a policy: of the tokens that were computed those that the last one saw, and the others.
+  std::int64_t kept_tokens = 0;
+  std::int64_t dropped_tokens = 0;
   std::int32_t preemptions = 0;
   // Each runs to the end when the next never came, and is 0 when it never began itself.
   Tick queued{0};   // from submit to admission

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/ids.h"
 #include "model/batch.h"
+#include "scheduler/kv_policy.h"
 #include "scheduler/token_stream.h"
 
 namespace banyan::scheduler {
@@ -23,6 +24,7 @@ struct Ask {
   std::vector<TokenBias> logit_bias;
   std::int32_t top_logprobs = 0;
   bool score_prompt = false;
+  std::optional<KvPolicy> kv_policy;
   std::string tenant;
   std::string cache_salt;
   std::int32_t priority = 0;

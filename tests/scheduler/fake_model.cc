@@ -60,8 +60,33 @@ std::uint64_t FakeModel::Attend(std::uint64_t sum, const Slot& slot) {
                                        Mix(static_cast<std::uint64_t>(slot.position)))));
 }
 
-std::size_t FakeModel::Index(std::span<const PageId> pages, std::int64_t position) const {
-  const PageId page = pages[static_cast<std::size_t>(position / page_size_)];
+template <class SlotAt>
+std::uint64_t FakeModel::Sum(SlotAt slot_at, std::int64_t position, std::int64_t last,
+                             kernels::KeyWindow window) {
+  std::uint64_t sum = 0;
+  const std::int64_t first = window.first_key(position);
+  for (std::int64_t p = 0; p < std::min<std::int64_t>(window.sinks, first); ++p) {
+    sum = Attend(sum, slot_at(p));
+  }
+  for (std::int64_t p = first; p <= last; ++p) sum = Attend(sum, slot_at(p));
+  return sum;
+}
+
+template <class SlotAt>
+FakeModel::Slot FakeModel::Next(SlotAt slot_at, TokenId token, std::int64_t position,
+                                kernels::KeyWindow window) {
+  if (!window.cuts(position)) {
+    if (position == 0) return After(nullptr, token, position);
+    const Slot before = slot_at(position - 1);
+    return After(&before, token, position);
+  }
+  const std::uint64_t seen = Sum(slot_at, position, position - 1, window);
+  return {token, position, Mix(~seen ^ Mix(static_cast<std::uint64_t>(token)))};
+}
+
+std::size_t FakeModel::Index(std::span<const PageId> pages, std::int64_t position,
+                             PageGap gap) const {
+  const PageId page = pages[gap.place(position / page_size_)];
   return static_cast<std::size_t>(std::int64_t{page} * page_size_ + position % page_size_);
 }
 
@@ -86,10 +111,10 @@ StepResult FakeModel::Forward(const Batch& batch) {
     std::int64_t position = sequence.first_position;
     for (const TokenId token : sequence.tokens) {
       if (position % page_size_ == 0) {
-        Poison(sequence.pages[static_cast<std::size_t>(position / page_size_)]);
+        Poison(sequence.pages[sequence.gap.place(position / page_size_)]);
       }
-      const Slot* before = position == 0 ? nullptr : &slots_[Index(sequence.pages, position - 1)];
-      slots_[Index(sequence.pages, position)] = After(before, token, position);
+      const auto slot_at = [&](std::int64_t p) { return slots_[Index(sequence, p)]; };
+      slots_[Index(sequence, position)] = Next(slot_at, token, position, sequence.window);
       ++position;
     }
     computed_ += static_cast<std::int64_t>(sequence.tokens.size());
@@ -101,17 +126,16 @@ StepResult FakeModel::Forward(const Batch& batch) {
 
 void FakeModel::Answer(const Sequence& sequence, SequenceResult& answer) const {
   if (sequence.logits == Logits::kNone && sequence.scored.empty()) return;
-  std::uint64_t sum = 0;
+  const auto slot_at = [&](std::int64_t p) { return slots_[Index(sequence, p)]; };
   const std::int64_t first = sequence.first_position;
-  const std::int64_t end = first + static_cast<std::int64_t>(sequence.tokens.size());
-  const std::int64_t scored = first + static_cast<std::int64_t>(sequence.scored.size());
-  for (std::int64_t p = 0; p < end; ++p) {
-    sum = Attend(sum, slots_[Index(sequence.pages, p)]);
-    if (p < first || p >= scored) continue;
-    const TokenId next = sequence.scored[static_cast<std::size_t>(p - first)];
-    answer.scores.push_back(Score(sum, next, sequence.top_logprobs));
+  for (std::size_t i = 0; i < sequence.scored.size(); ++i) {
+    const std::int64_t position = first + static_cast<std::int64_t>(i);
+    answer.scores.push_back(Score(Sum(slot_at, position, position, sequence.window),
+                                  sequence.scored[i], sequence.top_logprobs));
   }
   if (sequence.logits == Logits::kNone) return;
+  const std::int64_t last = first + static_cast<std::int64_t>(sequence.tokens.size()) - 1;
+  const std::uint64_t sum = Sum(slot_at, last, last, sequence.window);
   answer.token = Draw(sum, sequence.forbidden);
   answer.log_probability = LogProbability(sum, answer.token);
   answer.top = Top(sum, sequence.top_logprobs);
@@ -123,7 +147,7 @@ StepResult FakeModel::Fail(const Batch& batch) {
   for (const Sequence& sequence : batch.sequences) {
     const auto tokens = static_cast<std::int64_t>(sequence.tokens.size());
     for (std::int64_t i = 0; i < tokens; ++i) {
-      slots_[Index(sequence.pages, sequence.first_position + i)] = Slot{};
+      slots_[Index(sequence, sequence.first_position + i)] = Slot{};
     }
     computed_ += tokens;
   }
@@ -133,22 +157,24 @@ StepResult FakeModel::Fail(const Batch& batch) {
   return result;
 }
 
-std::uint64_t FakeModel::SumOf(std::span<const TokenId> path) {
-  std::uint64_t sum = 0;
-  Slot slot;
-  for (std::size_t p = 0; p < path.size(); ++p) {
-    slot = After(p == 0 ? nullptr : &slot, path[p], static_cast<std::int64_t>(p));
-    sum = Attend(sum, slot);
+std::uint64_t FakeModel::SumOf(std::span<const TokenId> path, kernels::KeyWindow window) {
+  std::vector<Slot> slots;
+  const auto slot_at = [&](std::int64_t p) { return slots[static_cast<std::size_t>(p)]; };
+  for (const TokenId token : path) {
+    slots.push_back(Next(slot_at, token, static_cast<std::int64_t>(slots.size()), window));
   }
-  return sum;
+  const auto last = static_cast<std::int64_t>(path.size()) - 1;
+  return Sum(slot_at, last, last, window);
 }
 
-TokenId FakeModel::TokenAfter(std::span<const TokenId> path, std::span<const TokenId> forbidden) {
-  return Draw(SumOf(path), forbidden);
+TokenId FakeModel::TokenAfter(std::span<const TokenId> path, std::span<const TokenId> forbidden,
+                              kernels::KeyWindow window) {
+  return Draw(SumOf(path, window), forbidden);
 }
 
-ScoredToken FakeModel::ScoreAfter(std::span<const TokenId> path, TokenId token, std::int32_t top) {
-  return Score(SumOf(path), token, top);
+ScoredToken FakeModel::ScoreAfter(std::span<const TokenId> path, TokenId token, std::int32_t top,
+                                  kernels::KeyWindow window) {
+  return Score(SumOf(path, window), token, top);
 }
 
 bool FakeModel::Holds(std::span<const PageId> pages, std::span<const TokenId> path) const {
@@ -178,10 +204,12 @@ void FakeModel::CheckBatch(const Batch& batch) const {
     ASSERT_FALSE(sequence.tokens.empty());
     const std::int64_t end =
         sequence.first_position + static_cast<std::int64_t>(sequence.tokens.size());
-    ASSERT_LE(end, static_cast<std::int64_t>(sequence.pages.size()) * page_size_);
+    const auto pages = static_cast<std::int64_t>(sequence.pages.size()) + sequence.gap.dropped;
+    ASSERT_LE(end, pages * page_size_);
+    CheckGap(sequence);
     for (const PageId page : sequence.pages) ASSERT_TRUE(page >= 0 && page < pages_);
     for (std::int64_t p = sequence.first_position / page_size_; p * page_size_ < end; ++p) {
-      written.emplace(sequence.pages[static_cast<std::size_t>(p)],
+      written.emplace(sequence.pages[sequence.gap.place(p)],
                       std::max<std::int64_t>(sequence.first_position - p * page_size_, 0));
     }
   }
@@ -199,6 +227,18 @@ void FakeModel::CheckBatch(const Batch& batch) const {
       }
     }
   }
+}
+
+// Nothing that is dropped is seen, and a step has tokens of one kind.
+void FakeModel::CheckGap(const Sequence& sequence) const {
+  const std::int64_t first = sequence.first_position;
+  const std::int64_t last = first + static_cast<std::int64_t>(sequence.tokens.size()) - 1;
+  EXPECT_EQ(sequence.window.cuts(first), sequence.window.cuts(last)) << "exact and not, at once";
+  if (sequence.gap.dropped == 0) return;
+  const PageGap& gap = sequence.gap;
+  EXPECT_LE(sequence.window.sinks, gap.front * page_size_) << "sinks were dropped";
+  EXPECT_LE((gap.front + gap.dropped) * page_size_, sequence.window.first_key(first));
+  EXPECT_LT((gap.front + gap.dropped) * page_size_, first) << "the token before was dropped";
 }
 
 }  // namespace banyan::scheduler

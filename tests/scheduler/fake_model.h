@@ -1,6 +1,7 @@
 // A model without arithmetic: each slot of its pages holds a token, its position and a hash of the
 // path up to it; what it samples is a hash of all that it reads back through the page table. A page
-// that is wrong, stale, shared too early or freed too early changes a token.
+// that is wrong, stale, shared too early or freed too early changes a token. Where a window cuts
+// what a token sees, its slot and its draw are hashes of what it sees.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +26,11 @@ class FakeModel {
 
   // The token after `path`, computed without any pages: the first one from there on that is not
   // forbidden.
-  static TokenId TokenAfter(std::span<const TokenId> path, std::span<const TokenId> forbidden = {});
+  static TokenId TokenAfter(std::span<const TokenId> path, std::span<const TokenId> forbidden = {},
+                            kernels::KeyWindow window = {});
   // What the model says of `token` after `path`, with `top` alternatives.
-  static ScoredToken ScoreAfter(std::span<const TokenId> path, TokenId token, std::int32_t top);
+  static ScoredToken ScoreAfter(std::span<const TokenId> path, TokenId token, std::int32_t top,
+                                kernels::KeyWindow window = {});
   // Whether the pages hold exactly the KV of `path`.
   bool Holds(std::span<const PageId> pages, std::span<const TokenId> path) const;
 
@@ -42,12 +45,22 @@ class FakeModel {
   static constexpr std::uint64_t kPoison = 0xDEADDEADDEADDEAD;
 
   static Slot After(const Slot* before, TokenId token, std::int64_t position);
-  static std::uint64_t SumOf(std::span<const TokenId> path);
+  // Of all that a token at `position` sees up to `last`, where slot_at(p) is the slot of p.
+  template <class SlotAt>
+  static std::uint64_t Sum(SlotAt slot_at, std::int64_t position, std::int64_t last,
+                           kernels::KeyWindow window);
+  template <class SlotAt>
+  static Slot Next(SlotAt slot_at, TokenId token, std::int64_t position, kernels::KeyWindow window);
+  static std::uint64_t SumOf(std::span<const TokenId> path, kernels::KeyWindow window);
   static std::uint64_t Attend(std::uint64_t sum, const Slot& slot);
-  std::size_t Index(std::span<const PageId> pages, std::int64_t position) const;
+  std::size_t Index(std::span<const PageId> pages, std::int64_t position, PageGap gap = {}) const;
+  std::size_t Index(const Sequence& sequence, std::int64_t position) const {
+    return Index(sequence.pages, position, sequence.gap);
+  }
   void Poison(PageId page);
   void Answer(const Sequence& sequence, SequenceResult& answer) const;
   void CheckBatch(const Batch& batch) const;
+  void CheckGap(const Sequence& sequence) const;
   void Copy(const Batch& batch);
 
   const std::int32_t page_size_;

@@ -66,6 +66,68 @@ TEST(CheckFits, SaysWhichNumbersDoNotFit) {
             "the prompt has 40 tokens, with one more 41: over the KV pool of 40");
 }
 
+absl::Status Check(const KvPolicy& policy, const Options& options = kContext100,
+                   const radix::Options& cache = kPool256) {
+  return CheckPolicy(options, cache, policy);
+}
+
+TEST(CheckPolicy, SinksHaveABound) {
+  EXPECT_EQ(Check({.sinks = -1, .window = 16}).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Check({.sinks = 0, .window = 16}).code(), kOk);
+  const Options wide{.max_batch_tokens = 64, .max_running = 4, .context_length = 1000};
+  EXPECT_EQ(Check({.sinks = 64, .window = 64}, wide, {.page_size = 4, .pages = 100}).code(), kOk);
+  EXPECT_EQ(Check({.sinks = 65, .window = 65}, wide).message(), "sinks must be between 0 and 64");
+}
+
+TEST(CheckPolicy, TheWindowIsNotSmallerThanTheSinks) {
+  EXPECT_EQ(Check({.sinks = 4, .window = 4}).code(), kOk);
+  EXPECT_EQ(Check({.sinks = 4, .window = 3}).message(),
+            "the window of 3 tokens is smaller than the sinks, 4");
+  EXPECT_EQ(Check({.sinks = 0, .window = 1}).code(), kOk);
+  EXPECT_EQ(Check({.sinks = 0, .window = 0}).message(), "the window of 0 tokens is smaller than 1");
+  EXPECT_EQ(Check({.sinks = 0, .window = -5}).code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(CheckPolicy, SinksAndWindowFitTheContext) {
+  const radix::Options pool{.page_size = 4, .pages = 100};
+  EXPECT_EQ(Check({.sinks = 4, .window = 96}, kContext100, pool).code(), kOk);
+  EXPECT_EQ(Check({.sinks = 4, .window = 97}).message(),
+            "4 sinks and a window of 97 tokens are over the context of 100");
+  EXPECT_EQ(Check({.sinks = 4, .window = kHuge}).code(), kOver) << "without overflow";
+}
+
+// Pages of 4: 3 of exact tokens, and what a step of 8 tokens needs behind a window of 8.
+TEST(CheckPolicy, WhatItKeepsFitsThePool) {
+  const KvPolicy policy{.sinks = 4, .window = 8};
+  EXPECT_EQ(Check(policy, kContext100, {.page_size = 4, .pages = 8}).code(), kOk);
+  EXPECT_EQ(Check(policy, kContext100, {.page_size = 4, .pages = 7}).message(),
+            "4 sinks and a window of 8 tokens take up to 8 pages: over the KV pool of 7");
+}
+
+TEST(CheckFits, APolicyLiftsContextAndPool) {
+  const KvPolicy policy{.sinks = 4, .window = 8};
+  const auto code = [&](std::int64_t prompt, std::int64_t max_tokens) {
+    return CheckFits(kContext100, kPool40, prompt, max_tokens, policy).code();
+  };
+  EXPECT_EQ(code(1000, kNone), kOk);
+  EXPECT_EQ(code(1000, kMaxPolicyTokens - 1000), kOk);
+  EXPECT_EQ(code(1000, kMaxPolicyTokens - 999), kOver);
+  EXPECT_EQ(code(1000, kHuge), kOver) << "without overflow";
+  EXPECT_EQ(code(kMaxPolicyTokens - 1, kNone), kOk);
+  EXPECT_EQ(code(kMaxPolicyTokens, kNone), kOver);
+  EXPECT_EQ(CheckFits(kContext100, kPool40, 5, 5, KvPolicy{.sinks = 4, .window = 200}).code(),
+            kOver);
+}
+
+TEST(MaxOutput, UnderAPolicyIsWhatWasAsked) {
+  const KvPolicy policy{.sinks = 4, .window = 8};
+  EXPECT_EQ(MaxOutput(kContext100, kPool40, 200, 5000, policy).tokens, 5000);
+  EXPECT_EQ(MaxOutput(kContext100, kPool40, 200, 5000, policy).limit, LengthLimit::kMaxTokens);
+  const OutputBound most = MaxOutput(kContext100, kPool40, 200, kHuge, policy);
+  EXPECT_EQ(most.tokens, kMaxPolicyTokens - 200);
+  EXPECT_EQ(most.limit, LengthLimit::kContext);
+}
+
 TEST(MaxOutput, IsWhatWasAskedWhereThatFits) {
   EXPECT_EQ(MaxOutput(kContext100, kPool256, 60, 1).tokens, 1);
   EXPECT_EQ(MaxOutput(kContext100, kPool256, 60, 39).tokens, 39);

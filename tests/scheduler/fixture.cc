@@ -43,6 +43,7 @@ RequestId Engine::Submit(Ask ask) {
   request.logit_bias = std::move(ask.logit_bias);
   request.top_logprobs = ask.top_logprobs;
   request.score_prompt = ask.score_prompt;
+  request.kv_policy = ask.kv_policy;
   request.sampling = ask.sampling;
   request.end_tokens = std::move(ask.end_tokens);
   request.submitted = ask.submitted.value_or(clock_.Now());
@@ -175,6 +176,8 @@ void Engine::CheckSequence(const Sequence& s) const {
   ASSERT_LE(end, path.size());
   EXPECT_TRUE(std::equal(s.tokens.begin(), s.tokens.end(), path.begin() + s.first_position));
   EXPECT_EQ(s.top_logprobs, ask.top_logprobs);
+  EXPECT_EQ(s.window.window, WindowOf(ask.kv_policy).window);
+  EXPECT_EQ(s.window.sinks, WindowOf(ask.kv_policy).sinks);
 
   // Scores that were sent are not asked for again when their tokens are.
   const bool wants_scores =

@@ -26,7 +26,8 @@ std::vector<TokenId> Join(std::vector<TokenId> head, const std::vector<TokenId>&
 }
 
 Oracle Expected(const std::vector<TokenId>& prompt, std::int64_t max_output,
-                const std::vector<TokenId>& end_tokens, std::int64_t min_tokens) {
+                const std::vector<TokenId>& end_tokens, std::int64_t min_tokens,
+                kernels::KeyWindow window) {
   Oracle oracle;
   std::vector<TokenId> path = prompt;
   while (oracle.reason == FinishReason::kNone) {
@@ -35,7 +36,8 @@ Oracle Expected(const std::vector<TokenId>& prompt, std::int64_t max_output,
       break;
     }
     const bool early = oracle.sampled < min_tokens;
-    const TokenId token = FakeModel::TokenAfter(path, early ? end_tokens : std::vector<TokenId>());
+    const TokenId token =
+        FakeModel::TokenAfter(path, early ? end_tokens : std::vector<TokenId>(), window);
     ++oracle.sampled;
     if (std::find(end_tokens.begin(), end_tokens.end(), token) != end_tokens.end()) {
       oracle.reason = FinishReason::kStop;
@@ -47,11 +49,16 @@ Oracle Expected(const std::vector<TokenId>& prompt, std::int64_t max_output,
   return oracle;
 }
 
+kernels::KeyWindow WindowOf(const std::optional<KvPolicy>& policy) {
+  if (!policy) return {};
+  return {.window = policy->window, .sinks = policy->sinks};
+}
+
 std::vector<ScoredToken> ExpectedScores(const std::vector<TokenId>& path, std::size_t from,
-                                        std::int32_t top) {
+                                        std::int32_t top, kernels::KeyWindow window) {
   std::vector<ScoredToken> scores;
   for (std::size_t i = from; i < path.size(); ++i) {
-    scores.push_back(FakeModel::ScoreAfter(std::span(path).first(i), path[i], top));
+    scores.push_back(FakeModel::ScoreAfter(std::span(path).first(i), path[i], top, window));
   }
   return scores;
 }

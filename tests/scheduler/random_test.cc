@@ -74,6 +74,7 @@ class RandomWork {
     if (Below(3) == 0) ask.end_tokens = {10, 20, 30, 40, 50, 60, 70, 80, 90};
     if (Below(3) == 0) ask.min_tokens = Below(8);
     if (Below(4) == 0) ask.score_prompt = true;
+    if (Below(4) == 0) SetPolicy(ask);
     if (Below(4) == 0) ask.top_logprobs = Below(kMaxTopLogprobs + 1);
     if (Below(4) == 0) ask.logit_bias = {{Below(FakeModel::kVocabulary), 2.0F}};
     if (Below(3) == 0) ask.sampling.repetition_penalty = 1.25F;
@@ -85,6 +86,16 @@ class RandomWork {
     if (slow) engine_[id].reads = false;
     ids_.push_back(id);
     ++submitted_;
+  }
+
+  // Sometimes one that cannot be; then answers and prompts need not end with context and pool.
+  void SetPolicy(Ask& ask) {
+    ask.score_prompt = false;
+    ask.kv_policy = KvPolicy{.sinks = Below(6), .window = 1 + Below(12)};
+    ask.max_tokens = std::min<std::int64_t>(ask.max_tokens, 60);
+    if (Below(3) == 0) {
+      ask.prompt = Join(std::move(ask.prompt), Prompt(Below(3), static_cast<std::size_t>(60)));
+    }
   }
 
   void Disturb() {
@@ -125,6 +136,7 @@ class RandomWork {
   }
 
   std::int64_t MostOutput(const Answer& answer) const {
+    if (answer.ask.kv_policy) return answer.ask.max_tokens;
     const auto prompt = static_cast<std::int64_t>(answer.ask.prompt.size());
     return std::min({answer.ask.max_tokens, options_.context_length - prompt,
                      std::int64_t{options_.page_size} * options_.pages - prompt + 1});
@@ -137,9 +149,15 @@ class RandomWork {
     EXPECT_EQ(answer.observed.finished, 1);
     EXPECT_EQ(answer.observed.reason, answer.reason);
     EXPECT_EQ(answer.usage.prompt_tokens, prompt);
-    const bool never_fits =
-        prompt + 1 >
-        std::min(options_.context_length, std::int64_t{options_.page_size} * options_.pages);
+    bool never_fits = prompt + 1 > std::min(options_.context_length,
+                                            std::int64_t{options_.page_size} * options_.pages);
+    if (answer.ask.kv_policy) {
+      never_fits = !CheckPolicy({.max_batch_tokens = options_.max_batch_tokens,
+                                 .context_length = options_.context_length},
+                                {.page_size = options_.page_size, .pages = options_.pages},
+                                *answer.ask.kv_policy)
+                        .ok();
+    }
     EXPECT_EQ(answer.reason == FinishReason::kRefused, never_fits);
     if (!answer.admitted) return;
     EXPECT_LT(answer.cached_tokens, prompt);
@@ -150,7 +168,7 @@ class RandomWork {
     }
 
     const Oracle oracle = Expected(answer.ask.prompt, MostOutput(answer), answer.ask.end_tokens,
-                                   answer.ask.min_tokens);
+                                   answer.ask.min_tokens, WindowOf(answer.ask.kv_policy));
     ASSERT_LE(answer.tokens.size(), oracle.tokens.size());
     EXPECT_TRUE(std::equal(answer.tokens.begin(), answer.tokens.end(), oracle.tokens.begin()));
     EXPECT_LE(answer.usage.output_tokens, oracle.sampled);
@@ -166,7 +184,8 @@ class RandomWork {
   void CheckScores(const Answer& answer, bool prompt_done) {
     const Ask& ask = answer.ask;
     const std::vector<TokenId> path = Join(ask.prompt, answer.tokens);
-    ExpectSame(answer.scored_tokens, ExpectedScores(path, ask.prompt.size(), ask.top_logprobs));
+    ExpectSame(answer.scored_tokens,
+               ExpectedScores(path, ask.prompt.size(), ask.top_logprobs, WindowOf(ask.kv_policy)));
     std::vector<ScoredToken> scores;
     if (ask.score_prompt) scores = ExpectedScores(ask.prompt, 1, ask.top_logprobs);
     if (!prompt_done) {
@@ -182,7 +201,7 @@ class RandomWork {
     EXPECT_EQ(stats.waiting + stats.running + stats.reserved_pages, 0);
     EXPECT_EQ(engine_.scheduler().TakeLeft(), static_cast<std::size_t>(submitted_));
     EXPECT_EQ(engine_.HeldPages(), 0);
-    if (faults_ == Faults::kNone) CheckNothingComputedTwice();
+    if (faults_ == Faults::kNone) CheckWork();
     for (const auto& [id, answer] : engine_.answers()) {  // whatever is cached is right
       engine_.Cached(Join(answer.ask.prompt, answer.tokens), answer.ask.cache_salt);
     }
@@ -193,7 +212,8 @@ class RandomWork {
               options_.pages);
   }
 
-  void CheckNothingComputedTwice() {
+  // Nothing is computed twice, but what a preemption takes of a request with a policy.
+  void CheckWork() {
     std::int64_t computed = 0;
     std::int64_t of_prompts = 0;
     for (const auto& [id, answer] : engine_.answers()) {
@@ -201,8 +221,12 @@ class RandomWork {
       of_prompts += answer.usage.prompt_tokens - answer.usage.cached_tokens;
       computed += std::max<std::int64_t>(answer.usage.output_tokens - 1, 0);
     }
-    EXPECT_EQ(engine_.scheduler().stats().computed_prompt_tokens, of_prompts);
-    EXPECT_EQ(engine_.model().computed(), of_prompts + computed);
+    const Stats stats = engine_.scheduler().stats();
+    EXPECT_EQ(stats.computed_prompt_tokens, of_prompts);
+    EXPECT_EQ(engine_.model().computed(), of_prompts + computed + stats.recomputed_tokens);
+    if (stats.preemptions == 0) {
+      EXPECT_EQ(stats.recomputed_tokens, 0);
+    }
   }
 
   std::mt19937_64 random_;

@@ -68,6 +68,7 @@ void AccountCheck::CheckStats() const {
        "it says %d tokens of prompts were computed, and %d were");
   same(stats.recomputed_tokens, recomputed_, "it says %d tokens were recomputed, and %d were");
   same(stats.preemptions, preemptions_, "it says %d were preempted, and %d were");
+  same(stats.dropped_tokens[0], dropped_, "it says %d tokens were dropped, and %d were");
   same(stats.steps, steps_, "it says %d steps, and there were %d");
   same(stats.failed_steps, failed_steps_, "it says %d steps failed, and %d did");
   Require(stage_.scheduler->idle() == (waiting_ + running_ == 0), "it is idle wrongly");
@@ -137,8 +138,15 @@ void AccountCheck::CheckUsage(const Client& client) const {
   LengthLimit limit = LengthLimit::kNone;
   if (client.reason == FinishReason::kLength) {
     limit = LengthLimit::kMaxTokens;
-    if (context < client.request.max_tokens) limit = LengthLimit::kContext;
-    if (pool < std::min(context, client.request.max_tokens)) limit = LengthLimit::kPool;
+    const std::int64_t most = client.request.max_tokens;
+    const bool bounded = !client.request.kv_policy;
+    if (bounded && context < most) limit = LengthLimit::kContext;
+    if (bounded && pool < std::min(context, most)) limit = LengthLimit::kPool;
+  }
+  if (client.request.kv_policy) {
+    const std::int64_t kept = std::min(client.high_water, client.exact());
+    same(usage.kept_tokens, kept, "is told that it keeps %d tokens, not %d");
+    same(usage.dropped_tokens, client.high_water - kept, "is told that %d were dropped, not %d");
   }
   same(static_cast<std::int64_t>(usage.limit), static_cast<std::int64_t>(limit),
        "is told that limit %d ended it, not %d");
@@ -157,6 +165,9 @@ void AccountCheck::OnComputed(Client& client, std::int64_t first, std::int64_t e
   recomputed_ += fresh - first;
   computed_prompt_ += in_prompt - fresh;
   decoded_ += end - in_prompt;
+  if (client.request.kv_policy && end > client.exact()) {
+    dropped_ += std::max<std::int64_t>(end - std::max(client.high_water, client.exact()), 0);
+  }
   client.high_water = std::max(client.high_water, end);
   stage_.counts.recomputed_tokens += fresh - first;
 }

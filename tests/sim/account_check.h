@@ -41,6 +41,7 @@ class AccountCheck {
   std::int64_t steps_ = 0;
   std::int64_t failed_steps_ = 0;
   std::int64_t preemptions_ = 0;
+  std::int64_t dropped_ = 0;  // tokens, by policies
   std::int64_t evicted_ = 0;
   std::size_t left_ = 0;  // not yet taken
 };

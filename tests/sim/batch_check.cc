@@ -38,6 +38,7 @@ void BatchCheck::Check(const Batch& batch) {
     CheckTokens(client, sequence);
     CheckQuestion(client, sequence);
     CheckPages(client, sequence);
+    CheckPolicy(client, sequence);
   }
   Require(sum <= stage_.scenario.scheduler.max_batch_tokens, "a batch of %d tokens", kNobody, sum);
   CheckCopies(batch);
@@ -63,6 +64,7 @@ void BatchCheck::Admit(Client& client, std::int64_t tokens) {
   client.computed = client.began_with = tokens;
   client.high_water = std::max(client.high_water, tokens);
   client.admitted_step = stage_.step + 1;
+  dropped_.erase(client.id);
   client.began = false;
 }
 
@@ -106,11 +108,13 @@ void BatchCheck::CheckQuestion(const Client& client, const Sequence& sequence) {
 void BatchCheck::CheckPages(const Client& client, const Sequence& sequence) {
   const std::int32_t page_size = stage_.page_size();
   const std::int64_t end = client.computed + Size(sequence.tokens);
-  Require(end <= Size(sequence.pages) * page_size, "computes up to %d with %d pages", client.id,
-          end, Size(sequence.pages));
+  const PageGap& gap = sequence.gap;
+  Require(end <= (Size(sequence.pages) + gap.dropped) * page_size,
+          "computes up to %d with %d pages", client.id, end, Size(sequence.pages));
   const std::int64_t needed = (end + page_size - 1) / page_size;
-  for (std::int64_t i = 0; i < Size(sequence.pages); ++i) {
-    const PageId page = sequence.pages[static_cast<std::size_t>(i)];
+  for (std::int64_t at = 0; at < Size(sequence.pages); ++at) {
+    const PageId page = sequence.pages[static_cast<std::size_t>(at)];
+    const std::int64_t i = at < gap.front ? at : at + gap.dropped;  // its number
     Require(page >= 0 && page < stage_.scenario.cache.pages, "names page %d of no pool", client.id,
             page);
     const PageState state = stage_.cache.page_state(page);
@@ -131,6 +135,32 @@ void BatchCheck::CheckPages(const Client& client, const Sequence& sequence) {
                             ? static_cast<std::int32_t>(client.computed % page_size)
                             : 0;
   }
+}
+
+// What is not named is not seen, and what is named is not too much.
+void BatchCheck::CheckPolicy(const Client& client, const Sequence& sequence) {
+  const kernels::KeyWindow window = WindowOf(client.request);
+  Require(sequence.window.window == window.window && sequence.window.sinks == window.sinks,
+          "sees a window of %d tokens and %d sinks", client.id, sequence.window.window,
+          sequence.window.sinks);
+  Require(Size(sequence.pages) <= stage_.MostPages(client), "names %d pages, and may have %d",
+          client.id, Size(sequence.pages), stage_.MostPages(client));
+  const std::int64_t tokens = Size(sequence.tokens);
+  Require(client.computed >= client.exact() ? tokens <= stage_.MostLossy(client)
+                                            : client.computed + tokens <= client.exact(),
+          "computes %d tokens behind %d that are exact", client.id, tokens, client.exact());
+  const PageGap& gap = sequence.gap;
+  if (gap.dropped == 0) return;
+  Require(client.computed >= client.exact(), "misses pages, and is exact", client.id);
+  const std::int64_t page_size = stage_.page_size();
+  Require(gap.front * page_size >= window.sinks &&
+              (gap.front + gap.dropped) * page_size <= window.first_key(client.computed),
+          "misses pages up to %d, and sees keys from %d on", client.id, gap.front + gap.dropped,
+          window.first_key(client.computed));
+  Require((gap.front + gap.dropped) * page_size < client.computed, "misses its last token",
+          client.id);
+  stage_.counts.dropped_pages += gap.dropped - dropped_[client.id];
+  dropped_[client.id] = gap.dropped;
 }
 
 void BatchCheck::CheckCopies(const Batch& batch) {
@@ -204,9 +234,9 @@ void BatchCheck::CheckContents(const Batch& batch) {
     const Client& client = stage_[sequence.request];
     const auto path =
         std::span(client.oracle.path).first(static_cast<std::size_t>(client.computed));
-    const std::int64_t wrong = stage_.model.FirstWrong(sequence.pages, path);
+    const std::int64_t wrong = stage_.model.FirstWrong(sequence.pages, path, sequence.gap);
     Require(wrong < 0, "reads a wrong slot at position %d, in page %d", client.id, wrong,
-            wrong < 0 ? 0 : sequence.pages[static_cast<std::size_t>(wrong / stage_.page_size())]);
+            wrong < 0 ? 0 : sequence.pages[sequence.gap.place(wrong / stage_.page_size())]);
   }
 }
 

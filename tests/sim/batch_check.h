@@ -33,13 +33,15 @@ class BatchCheck {
   void CheckQuestion(const Client& client, const Sequence& sequence);
   void Admit(Client& client, std::int64_t tokens);
   void CheckPages(const Client& client, const Sequence& sequence);
+  void CheckPolicy(const Client& client, const Sequence& sequence);
   void CheckCopies(const Batch& batch);
   void CheckShares() const;
 
   Stage& stage_;
   std::vector<Client*> admitted_;
   std::map<PageId, Use> uses_;
-  std::map<RequestId, std::int64_t> tokens_;  // of each, in the batch
+  std::map<RequestId, std::int64_t> tokens_;   // of each, in the batch
+  std::map<RequestId, std::int64_t> dropped_;  // pages, of those that run
 };
 
 }  // namespace banyan::sim

@@ -77,8 +77,16 @@ struct Client {
   std::int64_t remaining() const { return known() - computed; }
   bool live() const { return submitted && !finished; }
   bool waits() const { return live() && !running; }
-  // A chunk does not mix tokens whose scores were sent with such whose scores are wanted.
-  bool cuts_chunks() const { return prefill && request.score_prompt && preemptions > 0; }
+  // So many of its tokens see all that is before them, and may be shared.
+  std::int64_t exact() const {
+    if (!request.kv_policy) return INT64_MAX;
+    return request.kv_policy->sinks + request.kv_policy->window;
+  }
+  // A chunk does not mix tokens whose scores were sent with such whose scores are wanted, nor exact
+  // tokens with others, of which it may have few.
+  bool cuts_chunks() const {
+    return prefill && ((request.score_prompt && preemptions > 0) || request.kv_policy);
+  }
   bool prompt_only() const { return max_output == 0; }
 };
 

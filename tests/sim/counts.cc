@@ -37,6 +37,8 @@ constexpr Name kNames[] = {
     {"shares compared", &Counts::compared_shares},
     {"promoted by age", &Counts::promoted},
     {"answers that filled the pool", &Counts::pool_filled},
+    {"requests with a policy", &Counts::policies},
+    {"pages dropped", &Counts::dropped_pages},
     {"cancels in flight", &Counts::cancels_in_flight},
     {"cancels when preempted", &Counts::cancels_preempted},
     {"stop strings", &Counts::stop_strings},

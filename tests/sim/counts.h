@@ -34,6 +34,8 @@ struct Counts {
   std::int64_t compared_shares = 0;  // of two tenants that wait, after a step
   std::int64_t promoted = 0;         // admissions at a higher priority than was asked for
   std::int64_t pool_filled = 0;      // answers that the pool ended
+  std::int64_t policies = 0;         // requests that keep a part of their KV only
+  std::int64_t dropped_pages = 0;    // of theirs, by tables that do not name them any more
   std::array<std::int64_t, scheduler::kRequestStates> cancels{};  // by state
   std::int64_t cancels_in_flight = 0;
   std::int64_t cancels_preempted = 0;  // while it waited again

@@ -13,7 +13,10 @@ std::vector<TokenId> PageAt(const Client& client, std::int64_t page, std::int32_
 }  // namespace
 
 void EvictionCheck::OnUse(const Client& client, std::int64_t tokens) {
-  if (!client.publishes) return;
+  if (!client.publishes) {
+    if (client.request.kv_policy) OnPrivateUse(client);
+    return;
+  }
   Page* page = &realms_[client.realm];
   for (std::int64_t i = 0; i < tokens / stage_.page_size(); ++i) {
     std::unique_ptr<Page>& next = page->next[PageAt(client, i, stage_.page_size())];
@@ -26,6 +29,18 @@ void EvictionCheck::OnUse(const Client& client, std::int64_t tokens) {
   }
   if (tokens % stage_.page_size() == 0) return;
   for (const auto& [key, beside] : page->next) beside->used_at_most = stage_.now();
+}
+
+// What it computes is its own now, but it pins what it shared, or some of that, until it ends.
+void EvictionCheck::OnPrivateUse(const Client& client) {
+  Page* page = &realms_[client.realm];
+  const std::int64_t shared = std::min(client.computed, client.exact());
+  for (std::int64_t i = 0; i < shared / stage_.page_size(); ++i) {
+    const auto next = page->next.find(PageAt(client, i, stage_.page_size()));
+    if (next == page->next.end()) return;
+    page = next->second.get();
+    page->used_at_most = stage_.now();
+  }
 }
 
 void EvictionCheck::OnMatch(const Client& client, std::int64_t tokens) {
@@ -47,7 +62,8 @@ void EvictionCheck::OnEvicted() {
 
 void EvictionCheck::Pin(const Client& client) {
   Page* page = &realms_[client.realm];
-  for (std::int64_t i = 0; i < client.computed / stage_.page_size(); ++i) {
+  const std::int64_t tokens = std::min(client.computed, client.exact());
+  for (std::int64_t i = 0; i < tokens / stage_.page_size(); ++i) {
     const auto next = page->next.find(PageAt(client, i, stage_.page_size()));
     if (next == page->next.end()) return;
     page = next->second.get();
@@ -60,7 +76,8 @@ void EvictionCheck::Check() {
   evicted_ = false;
   if (stage_.scenario.cache.eviction != radix::Eviction::kLru) return;
   for (const Client& client : stage_.clients) {
-    if (client.running && client.publishes) Pin(client);
+    // One with a policy may have given up some of them; nothing is said of these then.
+    if (client.running && (client.publishes || client.request.kv_policy)) Pin(client);
   }
   latest_evicted_ = Tick(0);
   earliest_left_ = Tick::max();

@@ -37,6 +37,7 @@ class EvictionCheck {
     bool pinned = false;
     std::map<std::vector<TokenId>, std::unique_ptr<Page>> next;
   };
+  void OnPrivateUse(const Client& client);
   void Pin(const Client& client);
   // Of `page`, which is cached, behind `path`: forgets what is not cached any more, and finds what
   // was used longest ago.

@@ -22,7 +22,7 @@ void World::Disturb() {
 void World::Cancel(Ask ask) {
   if (stage_.clients.empty()) return;
   const auto wanted = static_cast<RequestState>(random_.Below(6));
-  const bool preempted = random_.OneIn(4);
+  const bool preempted = random_.OneIn(3);
   std::vector<const Client*> candidates;
   std::vector<const Client*> live;
   for (const Client& client : stage_.clients) {
@@ -207,9 +207,9 @@ void World::CheckEnd() {
 void World::CheckCached() {
   for (const Client& client : stage_.clients) {
     if (!client.submitted || !client.fits) continue;
-    const auto known =
-        std::span(client.oracle.tokens).first(static_cast<std::size_t>(client.known()));
-    radix::View view = stage_.cache.Open(stage_.NamespaceOf(client.realm), known, client.known());
+    const std::int64_t exact = std::min(client.known(), client.exact());
+    const auto known = std::span(client.oracle.tokens).first(static_cast<std::size_t>(exact));
+    radix::View view = stage_.cache.Open(stage_.NamespaceOf(client.realm), known, exact);
     const std::int64_t whole = std::int64_t{view.leased_pages()} * stage_.page_size();
     const std::int64_t wrong = stage_.model.FirstWrong(
         view.page_table(), std::span(client.oracle.path).first(static_cast<std::size_t>(whole)));

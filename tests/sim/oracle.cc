@@ -11,20 +11,25 @@ using scheduler::Request;
 
 class Reader {
  public:
-  Reader(Realm realm, Oracle& oracle) : realm_(realm), oracle_(oracle) {}
+  Reader(Realm realm, kernels::KeyWindow window, Oracle& oracle)
+      : realm_(realm), window_(window), oracle_(oracle) {}
 
   void Read(TokenId token) {
     const auto position = static_cast<std::int64_t>(oracle_.path.size());
-    const Slot slot =
-        SlotAfter(position == 0 ? nullptr : &oracle_.path.back(), realm_, token, position);
+    const auto slot_at = [this](std::int64_t p) {
+      return oracle_.path[static_cast<std::size_t>(p)];
+    };
+    const Slot slot = NextSlot(slot_at, realm_, token, position, window_);
     oracle_.tokens.push_back(token);
     oracle_.path.push_back(slot);
-    sum_ = Attend(sum_, slot);
+    sum_ = window_.cuts(position) ? AttendAll(slot_at, position, position, window_)
+                                  : Attend(sum_, slot);
   }
   std::uint64_t sum() const { return sum_; }
 
  private:
   const Realm realm_;
+  const kernels::KeyWindow window_;
   Oracle& oracle_;
   std::uint64_t sum_ = 0;
 };
@@ -38,7 +43,7 @@ bool Ends(const Request& request, TokenId token) {
 
 Oracle Expect(const Request& request, Realm realm, std::int64_t max_output) {
   Oracle oracle;
-  Reader reader(realm, oracle);
+  Reader reader(realm, WindowOf(request), oracle);
   for (const TokenId token : request.prompt) {
     if (request.score_prompt && !oracle.path.empty()) {
       oracle.prompt_scores.push_back(Score(reader.sum(), token, request.top_logprobs));

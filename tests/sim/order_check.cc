@@ -154,13 +154,13 @@ void OrderCheck::CheckNewcomers(const std::vector<Client*>& admitted) {
   for (const Client& client : stage_.clients) {
     if (!client.running) continue;
     if (!client.prefill) ++decodes;
-    if (client.prefill) wanted += client.remaining();
+    if (client.prefill) wanted += stage_.Share(client);
     const bool is_new = client.admitted_step == stage_.step + 1;
     if (client.prefill && !is_new) shortest = std::min(shortest, client.remaining());
   }
   std::vector<std::int64_t> newcomers;
   for (const Client* client : admitted) {
-    if (client->live()) newcomers.push_back(client->remaining());
+    if (client->live()) newcomers.push_back(stage_.Share(*client));
   }
   if (newcomers.empty()) return;
   const std::int64_t left = stage_.PromptRoom(decodes);

@@ -2,12 +2,14 @@
 // from what it reads back through a page table, by the oracle from the tokens alone.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "base/ids.h"
 #include "model/batch.h"
+#include "scheduler/request.h"
 
 namespace banyan::sim {
 
@@ -40,12 +42,50 @@ inline Slot SlotAfter(const Slot* before, Realm realm, TokenId token, std::int64
   return {realm, token, position, Mix(path + static_cast<std::uint64_t>(token))};
 }
 
+// What attention makes of all that a token at `position` sees up to `last`, where slot_at(p) is the
+// slot of p.
+template <class SlotAt>
+std::uint64_t AttendAll(SlotAt slot_at, std::int64_t position, std::int64_t last,
+                        kernels::KeyWindow window);
+
+// The slot of `token` at `position`, behind those that slot_at(p) gives. Where the token does not
+// see all of them, it is a hash of those it sees, and the realm's.
+template <class SlotAt>
+Slot NextSlot(SlotAt slot_at, Realm realm, TokenId token, std::int64_t position,
+              kernels::KeyWindow window) {
+  if (!window.cuts(position)) {
+    if (position == 0) return SlotAfter(nullptr, realm, token, position);
+    const Slot before = slot_at(position - 1);
+    return SlotAfter(&before, realm, token, position);
+  }
+  const std::uint64_t seen = AttendAll(slot_at, position, position - 1, window);
+  return {realm, token, position, Mix(~seen + static_cast<std::uint64_t>(token))};
+}
+
 // What attention makes of one more slot.
 inline std::uint64_t Attend(std::uint64_t sum, const Slot& slot) {
   const auto place = static_cast<std::uint64_t>(slot.realm) << 48 ^
                      static_cast<std::uint64_t>(slot.position) << 16 ^
                      static_cast<std::uint64_t>(slot.token);
   return Mix(sum ^ slot.path ^ place * 0x9E3779B97F4A7C15);
+}
+
+template <class SlotAt>
+std::uint64_t AttendAll(SlotAt slot_at, std::int64_t position, std::int64_t last,
+                        kernels::KeyWindow window) {
+  std::uint64_t sum = 0;
+  const std::int64_t first = window.first_key(position);
+  for (std::int64_t p = 0; p < std::min<std::int64_t>(window.sinks, first); ++p) {
+    sum = Attend(sum, slot_at(p));
+  }
+  for (std::int64_t p = first; p <= last; ++p) sum = Attend(sum, slot_at(p));
+  return sum;
+}
+
+// What the tokens of that request see.
+inline kernels::KeyWindow WindowOf(const scheduler::Request& request) {
+  if (!request.kv_policy) return {};
+  return {.window = request.kv_policy->window, .sinks = request.kv_policy->sinks};
 }
 
 // All that a draw depends on besides the path.

@@ -63,8 +63,9 @@ void Reader::ReadEnd(Client& client, const StreamEvent& event) const {
   const Usage& b = client.usage;
   Require(a.prompt_tokens == b.prompt_tokens && a.cached_tokens == b.cached_tokens &&
               a.output_tokens == b.output_tokens && a.limit == b.limit &&
-              a.preemptions == b.preemptions && a.queued == b.queued && a.prefill == b.prefill &&
-              a.decode == b.decode,
+              a.preemptions == b.preemptions && a.kept_tokens == b.kept_tokens &&
+              a.dropped_tokens == b.dropped_tokens && a.queued == b.queued &&
+              a.prefill == b.prefill && a.decode == b.decode,
           "reads another usage than was told", client.id);
   client.read_end = true;
   CheckReason(client);

@@ -188,6 +188,11 @@ Scenario MakeScenario(std::uint64_t seed) {
     scenario.cache.eviction =
         radix::kEvictions[static_cast<std::size_t>(random.Between(0, policies - 1))];
   }
+  if (random.OneIn(3)) {
+    scenario.policy_one_in = random.Between(1, 4);
+    // What those that run hold beside what they share.
+    if (scenario.ample) scenario.cache.pages += 10 * (64 / scenario.cache.page_size + 2);
+  }
   return scenario;
 }
 
@@ -207,6 +212,7 @@ std::string Words(const Scenario& scenario) {
          (bounds.prefix_caching == scheduler::PrefixCaching::kOff ? ", no caching" : "") +
          number(", tenants", scenario.tenants) + number(", salts", scenario.salts) +
          number(", priorities", scenario.priorities) + number(", requests", scenario.requests) +
+         (scenario.policy_one_in > 0 ? ", policies" : "") +
          (scenario.faults.any() ? ", faults" : "");
 }
 

@@ -71,6 +71,7 @@ struct Scenario {
   int system_length = 1;  // at most
   int own_length = 1;     // at most: what a request adds to what it shares
   int output = 1;         // max_tokens at most, mostly
+  int policy_one_in = 0;  // requests that keep a part of their KV only; 0: none
 };
 
 // The world of that seed.

@@ -17,7 +17,7 @@ std::span<const TokenId> Known(const Client& client) {
 
 void ShareCheck::OnAdmitted(const Client& client) {
   const std::int64_t cached = client.cached;
-  const std::int64_t useful = client.prompt_tokens() - 1;
+  const std::int64_t useful = std::min(client.prompt_tokens() - 1, client.exact());
   Require(cached >= 0 && cached <= useful, "has %d tokens cached of %d", client.id, cached,
           client.prompt_tokens());
   if (!stage_.caching() || client.request.score_prompt) {
@@ -44,7 +44,8 @@ void ShareCheck::OnAdmitted(const Client& client) {
 
 // Of the tokens that either may get from another.
 std::int64_t ShareCheck::Common(const Client& producer, const Client& client) const {
-  const auto least = static_cast<std::size_t>(std::min(producer.known(), stage_.Useful(client)));
+  const auto least = static_cast<std::size_t>(
+      std::min({producer.known(), producer.exact(), stage_.Useful(client)}));
   const auto a = Known(producer).first(least);
   const auto b = Known(client).first(least);
   const auto differ = std::mismatch(a.begin(), a.end(), b.begin(), b.end());

@@ -29,7 +29,8 @@ class ShareCheck {
 
   // Whether what the cache gives in that realm must be all that was ever computed there.
   bool IsExact(Realm realm) {
-    return stage_.caching() && stage_.scenario.ample && Of(realm).is_whole;
+    return stage_.caching() && stage_.scenario.ample && stage_.scenario.policy_one_in == 0 &&
+           Of(realm).is_whole;
   }
 
  private:

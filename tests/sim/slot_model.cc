@@ -25,10 +25,11 @@ void SlotModel::Write(const Sequence& sequence, Realm realm) {
   for (const TokenId token : sequence.tokens) {
     // A page that is begun holds nothing of whoever had it before.
     if (position % page_size_ == 0) {
-      Poison(sequence.pages[static_cast<std::size_t>(position / page_size_)]);
+      Poison(sequence.pages[sequence.gap.place(position / page_size_)]);
     }
-    const Slot* before = position == 0 ? nullptr : &At(sequence.pages, position - 1);
-    slots_[Index(sequence.pages, position)] = SlotAfter(before, realm, token, position);
+    const auto slot_at = [&](std::int64_t p) { return At(sequence.pages, p, sequence.gap); };
+    slots_[Index(sequence.pages, position, sequence.gap)] =
+        NextSlot(slot_at, realm, token, position, sequence.window);
     ++position;
   }
   computed_ += static_cast<std::int64_t>(sequence.tokens.size());
@@ -47,15 +48,10 @@ SequenceResult SlotModel::Answer(const Sequence& sequence) const {
   if (sequence.logits == Logits::kNone && sequence.scored.empty()) return answer;
   const std::int64_t first = sequence.first_position;
   const std::int64_t end = first + static_cast<std::int64_t>(sequence.tokens.size());
-  const std::int64_t scored = first + static_cast<std::int64_t>(sequence.scored.size());
-  std::uint64_t sum = 0;
-  for (std::int64_t p = 0; p < end; ++p) {
-    sum = Attend(sum, At(sequence.pages, p));
-    if (p < first || p >= scored) continue;
-    const TokenId next = sequence.scored[static_cast<std::size_t>(p - first)];
-    answer.scores.push_back(Score(sum, next, sequence.top_logprobs));
-  }
+  const auto slot_at = [&](std::int64_t p) { return At(sequence.pages, p, sequence.gap); };
+  if (!sequence.scored.empty()) Scores(sequence, answer.scores);
   if (sequence.logits == Logits::kNone) return answer;
+  const std::uint64_t sum = AttendAll(slot_at, end - 1, end - 1, sequence.window);
   ScoredToken drawn = Draw(sum, {sequence.sampling, sequence.context, sequence.prompt_tokens,
                                  sequence.logit_bias, sequence.forbidden, sequence.top_logprobs});
   answer.token = drawn.token;
@@ -64,12 +60,25 @@ SequenceResult SlotModel::Answer(const Sequence& sequence) const {
   return answer;
 }
 
+// Of a prompt that is scored all is seen.
+void SlotModel::Scores(const Sequence& sequence, std::vector<ScoredToken>& scores) const {
+  const std::int64_t first = sequence.first_position;
+  const std::int64_t scored = first + static_cast<std::int64_t>(sequence.scored.size());
+  std::uint64_t sum = 0;
+  for (std::int64_t p = 0; p < scored; ++p) {
+    sum = Attend(sum, At(sequence.pages, p));
+    if (p < first) continue;
+    const TokenId next = sequence.scored[static_cast<std::size_t>(p - first)];
+    scores.push_back(Score(sum, next, sequence.top_logprobs));
+  }
+}
+
 StepResult SlotModel::Fail(const Batch& batch) {
   for (const PageCopy& copy : batch.copies) Poison(copy.to);
   for (const Sequence& sequence : batch.sequences) {
     const auto tokens = static_cast<std::int64_t>(sequence.tokens.size());
     for (std::int64_t i = 0; i < tokens; ++i) {
-      slots_[Index(sequence.pages, sequence.first_position + i)] = Slot{};
+      slots_[Index(sequence.pages, sequence.first_position + i, sequence.gap)] = Slot{};
     }
     computed_ += tokens;
   }
@@ -79,10 +88,13 @@ StepResult SlotModel::Fail(const Batch& batch) {
   return result;
 }
 
-std::int64_t SlotModel::FirstWrong(std::span<const PageId> pages,
-                                   std::span<const Slot> path) const {
+std::int64_t SlotModel::FirstWrong(std::span<const PageId> pages, std::span<const Slot> path,
+                                   PageGap gap) const {
   for (std::size_t p = 0; p < path.size(); ++p) {
-    if (At(pages, static_cast<std::int64_t>(p)) != path[p]) return static_cast<std::int64_t>(p);
+    const auto position = static_cast<std::int64_t>(p);
+    const std::int64_t page = position / page_size_;
+    if (page >= gap.front && page < gap.front + gap.dropped) continue;
+    if (At(pages, position, gap) != path[p]) return position;
   }
   return -1;
 }

@@ -30,21 +30,24 @@ class SlotModel {
 
   void Poison(PageId page);
 
-  const Slot& At(std::span<const PageId> pages, std::int64_t position) const {
-    return slots_[Index(pages, position)];
+  const Slot& At(std::span<const PageId> pages, std::int64_t position, PageGap gap = {}) const {
+    return slots_[Index(pages, position, gap)];
   }
-  // The first position of `path` whose slot is another than it should be; -1 when there is none.
-  std::int64_t FirstWrong(std::span<const PageId> pages, std::span<const Slot> path) const;
+  // The first position of `path` whose slot is another than it should be, of those that the table
+  // names; -1 when there is none.
+  std::int64_t FirstWrong(std::span<const PageId> pages, std::span<const Slot> path,
+                          PageGap gap = {}) const;
 
   std::int64_t computed() const { return computed_; }  // tokens, of all steps
 
  private:
-  std::size_t Index(std::span<const PageId> pages, std::int64_t position) const {
-    const PageId page = pages[static_cast<std::size_t>(position / page_size_)];
+  std::size_t Index(std::span<const PageId> pages, std::int64_t position, PageGap gap) const {
+    const PageId page = pages[gap.place(position / page_size_)];
     return static_cast<std::size_t>(std::int64_t{page} * page_size_ + position % page_size_);
   }
   void Write(const Sequence& sequence, Realm realm);
   SequenceResult Answer(const Sequence& sequence) const;
+  void Scores(const Sequence& sequence, std::vector<ScoredToken>& scores) const;
 
   const std::int32_t page_size_;
   std::vector<Slot> slots_;

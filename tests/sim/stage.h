@@ -2,6 +2,7 @@
 // model and clock, the requests' stories, and the trace.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -69,7 +70,29 @@ struct Stage {
     if (client.request.score_prompt && client.high_water < client.prompt_tokens()) {
       return client.high_water;
     }
-    return client.known() - 1;
+    return std::min(client.known() - 1, client.exact());
+  }
+  // Tokens behind the exact ones that one step computes of it at most.
+  std::int64_t MostLossy(const Client& client) const {
+    return std::min<std::int64_t>(
+        scenario.scheduler.max_batch_tokens,
+        std::max<std::int64_t>(client.request.kv_policy->window, page_size()));
+  }
+  // What it wants of the next step.
+  std::int64_t Share(const Client& client) const {
+    if (!client.request.kv_policy) return client.remaining();
+    const std::int64_t exact = client.exact() - client.computed;
+    return std::min(client.remaining(), exact > 0 ? exact : MostLossy(client));
+  }
+  // Pages that it may have at once: those of its exact tokens, and those that a step reads and
+  // writes behind the window's first key, wherever that is in its page.
+  std::int64_t MostPages(const Client& client) const {
+    if (!client.request.kv_policy) return scenario.cache.pages;
+    const std::int64_t page = page_size();
+    const std::int64_t sinks = (client.request.kv_policy->sinks + page - 1) / page;
+    const std::int64_t window = std::max<std::int64_t>(client.request.kv_policy->window, 2);
+    const std::int64_t span = window + MostLossy(client) - 1;
+    return std::max(client.exact() / page, sinks) + (span + 2 * page - 2) / page;
   }
   std::string NameOf(Realm realm) const {
     return scheduler::NamespaceName(Workload::TenantOf(realm, scenario.salts),

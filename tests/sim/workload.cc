@@ -196,6 +196,9 @@ Wish Workload::Plain(Realm realm, std::vector<TokenId> prompt) {
   wish.request.cache_salt = SaltOf(realm, scenario_.salts);
   wish.request.prompt = std::move(prompt);
   Decorate(wish.request);
+  if (scenario_.policy_one_in > 0 && random_.OneIn(scenario_.policy_one_in)) {
+    SetPolicy(wish.request);
+  }
   if (scenario_.faults.slow_one_in > 0 && random_.OneIn(scenario_.faults.slow_one_in)) {
     wish.reads_one_in = random_.Between(2, 12);
     wish.capacity = static_cast<std::size_t>(random_.Between(1, 6));
@@ -229,6 +232,17 @@ void Workload::Decorate(scheduler::Request& request) {
   if (random_.OneIn(6)) request.logit_bias = {{random_.Below(kVocabulary), 2.0F}};
   if (random_.OneIn(5)) request.sampling.repetition_penalty = 1.25F;
   request.sampling.seed = static_cast<std::uint64_t>(random_.OneIn(3) ? random_.Below(3) : 0);
+}
+
+// Sometimes one that cannot be; and sometimes more than context or pool could take.
+void Workload::SetPolicy(scheduler::Request& request) {
+  const int sinks = random_.Below(7);
+  request.kv_policy = scheduler::KvPolicy{
+      .sinks = sinks,
+      .window = random_.OneIn(20) ? random_.Below(3) : sinks + random_.Between(1, 24)};
+  request.score_prompt = false;
+  request.max_tokens = std::min<std::int64_t>(request.max_tokens, 150);
+  if (!scenario_.ample && random_.OneIn(4)) Extend(request.prompt, Tokens(random_.Between(1, 200)));
 }
 
 void Workload::SetConversation(RequestId request, int conversation) {

@@ -65,6 +65,7 @@ class Workload {
   std::vector<TokenId> Tokens(int length);
   std::vector<TokenId> Own();
   void Decorate(scheduler::Request& request);
+  void SetPolicy(scheduler::Request& request);
 
   const Scenario& scenario_;
   Random& random_;

@@ -116,16 +116,25 @@ void World::Submit(scheduler::Request request) {
   const scheduler::Options& bounds = stage_.scenario.scheduler;
   const std::int64_t prompt = client.prompt_tokens();
   const std::int64_t pool = std::int64_t{stage_.page_size()} * stage_.scenario.cache.pages;
-  client.fits = prompt + 1 <= std::min(bounds.context_length, pool);
-  Require(client.fits == scheduler::CheckFits(bounds, stage_.scenario.cache, prompt, -1).ok(),
-          "of %d tokens fits wrongly, or does not", client.id, prompt);
+  const auto& policy = client.request.kv_policy;
   const std::int64_t most = client.request.max_tokens;
-  Require((client.fits && prompt + most <= bounds.context_length) ==
-              scheduler::CheckFits(bounds, stage_.scenario.cache, prompt, most).ok(),
-          "of %d tokens and %d more fits wrongly, or does not", client.id, prompt, most);
+  client.fits = prompt + 1 <= std::min(bounds.context_length, pool);
+  bool all_fits = client.fits && prompt + most <= bounds.context_length;
+  if (policy) {
+    client.fits = all_fits = policy->window >= std::max(policy->sinks, 1) &&
+                             client.exact() <= bounds.context_length &&
+                             stage_.MostPages(client) <= stage_.scenario.cache.pages;
+  }
+  Require(
+      client.fits == scheduler::CheckFits(bounds, stage_.scenario.cache, prompt, -1, policy).ok(),
+      "of %d tokens fits wrongly, or does not", client.id, prompt);
+  Require(
+      all_fits == scheduler::CheckFits(bounds, stage_.scenario.cache, prompt, most, policy).ok(),
+      "of %d tokens and %d more fits wrongly, or does not", client.id, prompt, most);
   if (client.fits) {
     client.max_output =
-        std::min({client.request.max_tokens, bounds.context_length - prompt, pool - prompt + 1});
+        policy ? most : std::min({most, bounds.context_length - prompt, pool - prompt + 1});
+    stage_.counts.policies += policy ? 1 : 0;
     client.oracle = Expect(client.request, client.realm, client.max_output);
   }
   client.submitted = true;
@@ -220,6 +229,7 @@ void World::Finish(const Batch& batch) {
       share_check_.OnFailedStep(client.realm);
       continue;
     }
+    if (client.computed >= client.exact()) client.publishes = false;
     client.computed += tokens;
     account_check_.OnComputed(client, client.computed - tokens, client.computed);
     share_check_.OnComputed(client, tokens);
