@@ -91,6 +91,8 @@ constexpr Row<Counter> kCounters[] = {
      "Pages computed twice and shared when they were full."},
     {Counter::kCopiedPages, "banyan_kv_copied_pages_total",
      "Partly matching pages that were copied on write."},
+    {Counter::kDroppedByStreaming, "banyan_kv_policy_dropped_tokens_total",
+     "Tokens whose KV their request's policy dropped.", "policy", "streaming"},
     {Counter::kPreemptions,
      "banyan_preemptions_total",
      "Running requests that gave up their pages to others, to resume later.",

@@ -31,6 +31,7 @@ enum class Counter : std::uint8_t {
   kEvictedPages,
   kDeduplicatedPages,
   kCopiedPages,
+  kDroppedByStreaming,  // by policies, in the order of scheduler::KvPolicy::Type
   kPreemptions,
   kPassedOver,
   kSteps,

@@ -17,6 +17,7 @@
 #include "base/utf8.h"
 #include "model/model.h"
 #include "server/fail.h"
+#include "server/kv_policy.h"
 #include "server/processors.h"
 #include "server/quantity.h"
 
@@ -139,7 +140,7 @@ std::string EnvironmentName(std::string_view option) {
 struct Typed {
   std::string model, chat_template,
       host = "127.0.0.1", port = "8080", kv_memory = "1GiB", page_size = "16", kv_dtype = "f16",
-      backend = "cpu", threads, bind_threads = "off", cpu_variant = "auto",
+      kv_policy = "exact", backend = "cpu", threads, bind_threads = "off", cpu_variant = "auto",
       max_batch_tokens = "256", mixed_prefill_tokens = "16", max_running = "64", max_queue = "256",
       prefix_caching = "on", eviction = "lru", max_passes = "16", priority_ageing = "10s",
       served_model_name, drain_timeout = "30s", log_format = "text";
@@ -174,6 +175,14 @@ void Declare(CLI::App& app, Typed& typed) {
          "memory",
          "TYPE", typed.kv_dtype)
       ->check(OneOf(KvFormatNames(), {"f32", "int4"}));
+  option("kv-policy", typed.kv_policy,
+         "what requests that say nothing of it keep of their keys and values: exact, which is all; "
+         "or streaming:sinks=4,window=1024, the first tokens and the last ones, so that a "
+         "conversation goes on beyond the context in constant memory",
+         "POLICY", typed.kv_policy)
+      ->check([](const std::string& text) {
+        return std::string(ParseKvPolicy(text).status().message());
+      });
   option("backend", typed.backend, "what computes: cpu", "BACKEND", typed.backend)
       ->check(OneOf({"cpu"}, {"cuda"}));
   option("threads", typed.threads, std::string(kThreadsHelp), "N", "")
@@ -264,6 +273,7 @@ ServeOptions Convert(const Typed& typed) {
   options.kv_memory = *ParseBytes(typed.kv_memory);
   options.page_size = static_cast<std::int32_t>(*ParseInteger(typed.page_size));
   options.kv_format = *kernels::FindKvFormat(typed.kv_dtype);
+  options.kv_policy = *ParseKvPolicy(typed.kv_policy);
   const std::int32_t processors = UsableProcessors();
   options.threads = ThreadsOf(typed.threads, processors);
   options.bind_threads = typed.bind_threads == "on";

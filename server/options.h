@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -26,7 +27,8 @@ struct ServeOptions {
   std::int64_t kv_memory = std::int64_t{1} << 30;  // bytes
   std::int32_t page_size = 16;                     // tokens
   kernels::KvFormat kv_format = kernels::KvFormat::kF16;
-  std::int32_t threads = 1;  // compute threads
+  std::optional<scheduler::KvPolicy> kv_policy;  // of requests that say nothing of it
+  std::int32_t threads = 1;                      // compute threads
   bool bind_threads = false;
   std::string cpu_variant;              // empty: the quickest that runs
   std::int32_t io_threads = 2;          // follows from the machine

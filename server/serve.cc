@@ -19,6 +19,7 @@
 #include "http/server.h"
 #include "server/engine.h"
 #include "server/fail.h"
+#include "server/kv_policy.h"
 #include "server/loading.h"
 #include "server/logging.h"
 #include "server/metrics.h"
@@ -69,6 +70,12 @@ EngineOptions EngineOptionsOf(const ServeOptions& options, const model::Model& m
   out.scheduling.ageing = options.priority_ageing;
   out.max_queue = static_cast<std::size_t>(options.max_queue);
   return out;
+}
+
+absl::Status CheckDefaultPolicy(const ServeOptions& options, const model::Model& model) {
+  if (!options.kv_policy) return absl::OkStatus();
+  const EngineOptions engine = EngineOptionsOf(options, model);
+  return CheckServable(model.facts(), engine.scheduling, engine.cache, *options.kv_policy);
 }
 
 // The signals that end the server. After the first one they have their usual effect again, so that
@@ -155,6 +162,7 @@ void ServeModel(const ServeOptions& options, LoadedModel loaded, http::Server& s
   model.codec = std::move(loaded.codec);
   model.cache = engine_options.cache;
   model.scheduling = engine_options.scheduling;
+  model.kv_policy = options.kv_policy;
   const std::size_t page_bytes = loaded.model->page_bytes();
   Engine& engine = running.engine.emplace(std::move(loaded.model), engine_options, service.clock(),
                                           service.metrics());
@@ -203,6 +211,10 @@ int Serve(const ServeOptions& options) {
   if (!loaded.ok()) {
     (*server)->Stop(std::chrono::milliseconds(0));
     return Fail(loaded.status().message());
+  }
+  if (absl::Status status = CheckDefaultPolicy(options, *loaded->model); !status.ok()) {
+    (*server)->Stop(std::chrono::milliseconds(0));
+    return Fail(absl::StrCat("--kv-policy: ", status.message()));
   }
   ServeModel(options, *std::move(loaded), **server, service, signals, running, started);
   return 0;

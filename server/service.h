@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -30,7 +31,8 @@ struct ServedModel {
   std::unique_ptr<const text::Codec> codec;
   radix::Options cache;
   scheduler::Options scheduling;
-  scheduler::Inbox* inbox = nullptr;  // the engine's
+  std::optional<scheduler::KvPolicy> kv_policy;  // of requests that say nothing of it
+  scheduler::Inbox* inbox = nullptr;             // the engine's
   // Tokens that may wait for a client that does not read its stream (the default: some 10 MiB, or
   // 25 with 20 alternatives each), shared by its choices; with more it is ended. An answer that is
   // sent at once has room for all of its tokens.

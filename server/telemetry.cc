@@ -1,5 +1,6 @@
 #include "server/telemetry.h"
 
+#include <cstddef>
 #include <optional>
 
 #include "server/logging.h"
@@ -74,6 +75,10 @@ void Telemetry::Publish(const scheduler::Stats& scheduler, const radix::Stats& c
       last_scheduler_.computed_prompt_tokens);
   add(Counter::kRecomputedTokens, scheduler.recomputed_tokens, last_scheduler_.recomputed_tokens);
   add(Counter::kPreemptions, scheduler.preemptions, last_scheduler_.preemptions);
+  for (std::size_t type = 0; type < scheduler.dropped_tokens.size(); ++type) {
+    add(static_cast<Counter>(static_cast<std::size_t>(Counter::kDroppedByStreaming) + type),
+        scheduler.dropped_tokens[type], last_scheduler_.dropped_tokens[type]);
+  }
   add(Counter::kPassedOver, scheduler.passes, last_scheduler_.passes);
   add(Counter::kSteps, scheduler.steps, last_scheduler_.steps);
   add(Counter::kFailedSteps, scheduler.failed_steps, last_scheduler_.failed_steps);

@@ -17,10 +17,14 @@ Result<Question> Prepare(Service& service, const ServedModel& model, const std::
       body, service.model_name(), model.codec->vocabulary_size(), service.NowUnix());
   if (!chat.ok()) return chat.error();
   const Generation& generation = chat->generation;
-  Result<ChatPrompt> prompt = EncodeChat(model, chat->conversation, chat->added);
+  const Result<std::optional<scheduler::KvPolicy>> policy =
+      PolicyFor(model, generation.kv_policy, generation.prompt_scores);
+  if (!policy.ok()) return policy.error();
+  Result<ChatPrompt> prompt =
+      EncodeChat(model, chat->conversation, chat->added, MostTokens(model, *policy));
   if (!prompt.ok()) return prompt.error();
   Result<scheduler::Request> request =
-      MakeRequest(service, model, generation, std::move(prompt->tokens), "messages");
+      MakeRequest(service, model, generation, *policy, std::move(prompt->tokens), "messages");
   if (!request.ok()) return request.error();
   request->submitted = came;
 

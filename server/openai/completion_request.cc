@@ -73,6 +73,7 @@ Result<CompletionRequest> ParseCompletionRequest(std::string_view body, std::str
   request.generation = ParseGeneration(fields, vocabulary_size, kDefaultCompletionTokens);
   if (const auto logprobs = fields.Integer("logprobs", 0, kMaxTopLogprobs)) {
     request.generation.logprobs = static_cast<std::int32_t>(*logprobs);
+    if (request.echo) request.generation.prompt_scores = PromptScores::kWanted;
   }
   if (fields.error()) return *fields.error();
   return request;

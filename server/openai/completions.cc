@@ -17,11 +17,12 @@ namespace {
 
 // The prompt is the caller's own: control tokens spelled in it are control tokens.
 Result<std::vector<TokenId>> Tokens(const ServedModel& model, const CompletionRequest& completion,
-                                    const CompletionRequest::Prompt& prompt) {
+                                    const CompletionRequest::Prompt& prompt,
+                                    std::int64_t most_tokens) {
   if (const auto* tokens = std::get_if<std::vector<TokenId>>(&prompt.given)) return *tokens;
   Result<std::vector<TokenId>> tokens =
       EncodeText(model, std::get<std::string>(prompt.given), text::ControlTokens::kRecognize,
-                 completion.added, prompt.field);
+                 completion.added, prompt.field, most_tokens);
   if (tokens.ok() && tokens->empty()) {
     return Invalid(prompt.field, absl::StrCat("'", prompt.field, "' comes to no tokens."));
   }
@@ -31,19 +32,23 @@ Result<std::vector<TokenId>> Tokens(const ServedModel& model, const CompletionRe
 Result<ChoicePlan> Plan(Service& service, const ServedModel& model,
                         const CompletionRequest& completion,
                         const CompletionRequest::Prompt& prompt) {
-  Result<std::vector<TokenId>> tokens = Tokens(model, completion, prompt);
+  const Generation& generation = completion.generation;
+  const Result<std::optional<scheduler::KvPolicy>> policy =
+      PolicyFor(model, generation.kv_policy, generation.prompt_scores);
+  if (!policy.ok()) return policy.error();
+  Result<std::vector<TokenId>> tokens =
+      Tokens(model, completion, prompt, MostTokens(model, *policy));
   if (!tokens.ok()) return tokens.error();
   Result<scheduler::Request> request =
-      MakeRequest(service, model, completion.generation, std::move(*tokens), prompt.field);
+      MakeRequest(service, model, generation, *policy, std::move(*tokens), prompt.field);
   if (!request.ok()) return request.error();
-  ChoicePlan plan{.request = std::move(*request), .answer = AnswerOptions(completion.generation)};
+  ChoicePlan plan{.request = std::move(*request), .answer = AnswerOptions(generation)};
   if (!completion.echo) return plan;
   const std::string* text = std::get_if<std::string>(&prompt.given);
   plan.echo.emplace(*model.codec,
                     text != nullptr ? *text : ToValidUtf8(model.codec->Decode(plan.request.prompt)),
                     plan.request.prompt);
   plan.answer.offset = plan.echo->characters();
-  plan.request.score_prompt = plan.answer.entries;
   return plan;
 }
 

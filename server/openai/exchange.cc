@@ -105,6 +105,8 @@ TotalUsage Exchange::usage() const {
     total.prompt_tokens += usage.prompt_tokens;
     total.cached_tokens += usage.cached_tokens;
     total.output_tokens += usage.output_tokens;
+    total.kept_tokens += usage.kept_tokens;
+    total.dropped_tokens += usage.dropped_tokens;
     reasoning += choice->reasoning_tokens();
   }
   if (model_.codec->reasoning() != nullptr) total.reasoning_tokens = reasoning;

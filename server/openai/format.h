@@ -26,6 +26,9 @@ struct TotalUsage {
   std::int64_t cached_tokens = 0;
   std::int64_t output_tokens = 0;
   std::optional<std::int64_t> reasoning_tokens;  // of models that mark their reasoning
+  // Of those with a policy; kept_tokens is 0 where none has one.
+  std::int64_t kept_tokens = 0;
+  std::int64_t dropped_tokens = 0;
 };
 
 // A choice that is complete.

@@ -161,6 +161,17 @@ void ParseSharing(Fields& fields, Generation& generation) {
       static_cast<std::int32_t>(fields.Integer("priority", 0, scheduler::kMaxPriority).value_or(0));
 }
 
+// Of an answer whose length nobody gave. One that no context bounds has to end somewhere, too.
+std::int64_t DefaultLength(const ServedModel& model, const Generation& generation,
+                           const std::optional<scheduler::KvPolicy>& policy, std::int64_t left) {
+  std::int64_t most = left;
+  if (policy) {
+    most = std::min(left, std::max(model.scheduling.context_length, generation.min_tokens));
+  }
+  if (generation.logprobs) most = std::min(most, kMaxScoredTokens);
+  return std::min(generation.default_max_tokens, most);
+}
+
 }  // namespace
 
 Generation ParseGeneration(Fields& fields, std::int32_t vocabulary_size,
@@ -176,24 +187,26 @@ Generation ParseGeneration(Fields& fields, std::int32_t vocabulary_size,
   generation.ignore_eos = fields.Bool("ignore_eos").value_or(false);
   ParseStream(fields, generation);
   ParseSharing(fields, generation);
+  generation.kv_policy = ParseKvPolicy(fields);
   return generation;
 }
 
 Result<scheduler::Request> MakeRequest(Service& service, const ServedModel& model,
-                                       const Generation& generation, std::vector<TokenId> prompt,
-                                       std::string_view prompt_field) {
+                                       const Generation& generation,
+                                       const std::optional<scheduler::KvPolicy>& policy,
+                                       std::vector<TokenId> prompt, std::string_view prompt_field) {
   const auto prompt_tokens = static_cast<std::int64_t>(prompt.size());
   const absl::Status fits =
-      scheduler::CheckFits(model.scheduling, model.cache, prompt_tokens, /*max_tokens=*/-1);
+      scheduler::CheckFits(model.scheduling, model.cache, prompt_tokens, /*max_tokens=*/-1, policy);
   if (!fits.ok()) return TooLong(prompt_field, Sentence(fits.message()));
-  const std::int64_t left = model.scheduling.context_length - prompt_tokens;
+  const std::int64_t most = MostTokens(model, policy);
+  const std::int64_t left = most - prompt_tokens;
   const auto check = [&](std::string_view field,
                          std::int64_t tokens) -> std::optional<http::Error> {
     if (tokens <= left) return std::nullopt;
-    return TooLong(
-        field, absl::StrCat("The prompt has ", prompt_tokens, " tokens and '", std::string(field),
-                            "' is ", tokens, ": together over the context of ",
-                            model.scheduling.context_length, "."));
+    return TooLong(field, absl::StrCat("The prompt has ", prompt_tokens, " tokens and '",
+                                       std::string(field), "' is ", tokens, ": together over ",
+                                       policy ? "the most of " : "the context of ", most, "."));
   };
   if (auto error = check(generation.max_tokens_field, generation.max_tokens.value_or(0))) {
     return *std::move(error);
@@ -205,9 +218,8 @@ Result<scheduler::Request> MakeRequest(Service& service, const ServedModel& mode
   request.cache_salt = generation.cache_salt;
   request.priority = generation.priority;
   request.prompt = std::move(prompt);
-  const std::int64_t most = generation.logprobs ? std::min(left, kMaxScoredTokens) : left;
   request.max_tokens =
-      generation.max_tokens.value_or(std::min(generation.default_max_tokens, most));
+      generation.max_tokens.value_or(DefaultLength(model, generation, policy, left));
   request.min_tokens = generation.min_tokens;
   request.sampling = generation.sampling;
   request.sampling.seed = generation.seed ? *generation.seed : service.RandomSeed();
@@ -222,6 +234,8 @@ Result<scheduler::Request> MakeRequest(Service& service, const ServedModel& mode
   request.end_tokens.erase(last, request.end_tokens.end());
   request.wants_logprobs = generation.logprobs.has_value();
   request.top_logprobs = generation.logprobs.value_or(0);
+  request.score_prompt = generation.prompt_scores == PromptScores::kWanted;
+  request.kv_policy = policy;
   return request;
 }
 

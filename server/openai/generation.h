@@ -14,6 +14,7 @@
 #include "model/batch.h"
 #include "scheduler/inbox.h"
 #include "server/openai/fields.h"
+#include "server/openai/kv_policy.h"
 #include "server/openai/result.h"
 #include "server/service.h"
 
@@ -33,7 +34,8 @@ inline constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max(
 struct Generation {
   std::optional<std::int64_t> max_tokens;  // >= 0
   std::string_view max_tokens_field;       // the field that gave it
-  // Where none did; cut to what the context leaves, and to kMaxScoredTokens with log-probabilities.
+  // Where none did; cut to what the context leaves (under a policy: to a context's tokens), and to
+  // kMaxScoredTokens with log-probabilities.
   std::int64_t default_max_tokens = kNoLimit;
   std::int64_t min_tokens = 0;  // <= max_tokens
   SamplingParams sampling{};    // but for the seed
@@ -48,16 +50,20 @@ struct Generation {
   bool include_usage = false;  // with stream only
   std::string cache_salt;      // at most kMaxCacheSaltBytes; empty: none was given
   std::int32_t priority = 0;   // 0..scheduler::kMaxPriority, higher first
+  AskedPolicy kv_policy{};
+  PromptScores prompt_scores = PromptScores::kNone;
 };
 
-// Reads all but the log-probabilities, whose fields differ between routes.
+// Reads all but the log-probabilities, whose fields differ between routes, and the prompt's scores.
 Generation ParseGeneration(Fields& fields, std::int32_t vocabulary_size,
                            std::int64_t default_max_tokens = kNoLimit);
 
-// All but its stream and when it came. 400 context_length_exceeded when it can never run, with
-// `prompt_field` as the field at fault when that is because of the prompt.
+// All but its stream and when it came. `policy` is that of PolicyFor. 400 context_length_exceeded
+// when it can never run, with `prompt_field` as the field at fault when that is because of the
+// prompt.
 Result<scheduler::Request> MakeRequest(Service& service, const ServedModel& model,
-                                       const Generation& generation, std::vector<TokenId> prompt,
-                                       std::string_view prompt_field);
+                                       const Generation& generation,
+                                       const std::optional<scheduler::KvPolicy>& policy,
+                                       std::vector<TokenId> prompt, std::string_view prompt_field);
 
 }  // namespace banyan::server::openai

@@ -28,6 +28,12 @@ std::string ModelJson(const std::string& name, std::int64_t created, const Serve
       model.facts.kv_bytes_per_token * model.cache.page_size * model.cache.pages;
   banyan["kv_bytes_per_token"] = model.facts.kv_bytes_per_token;
   if (!model.facts.kv_dtype.empty()) banyan["kv_dtype"] = model.facts.kv_dtype;
+  if (model.kv_policy) {
+    const std::string_view type = Name(model.kv_policy->type);
+    banyan["kv_policy"] = {{"type", json::string_view(type.data(), type.size())},
+                           {"sinks", model.kv_policy->sinks},
+                           {"window", model.kv_policy->window}};
+  }
   banyan["page_size"] = model.cache.page_size;
   banyan["pages"] = model.cache.pages;
   if (!model.facts.cpu_variant.empty()) banyan["cpu_variant"] = model.facts.cpu_variant;

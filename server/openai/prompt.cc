@@ -19,14 +19,15 @@ http::Error NotRendered(absl::string_view message) {
   return Invalid("messages", std::move(text));
 }
 
-// The most bytes that a context's tokens can stand for, or the error.
+// An error where there are more bytes than the tokens can stand for.
 std::optional<http::Error> CheckBytes(const ServedModel& model, std::size_t bytes,
-                                      std::string_view field) {
-  const auto context = static_cast<std::size_t>(model.scheduling.context_length);
-  if (bytes / model.codec->longest_token_bytes() <= context) return std::nullopt;
-  return TooLong(field,
-                 absl::StrCat("The text of '", std::string(field), "' has ", bytes,
-                              " bytes: more than the context of ", context, " tokens can hold."));
+                                      std::string_view field, std::int64_t most_tokens) {
+  const auto most = static_cast<std::size_t>(most_tokens);
+  if (bytes / model.codec->longest_token_bytes() <= most) return std::nullopt;
+  const bool is_context = most_tokens == model.scheduling.context_length;
+  return TooLong(field, absl::StrCat("The text of '", std::string(field), "' has ", bytes,
+                                     " bytes: more than ", is_context ? "the context of " : "",
+                                     most, " tokens can hold."));
 }
 
 }  // namespace
@@ -47,13 +48,13 @@ http::Error TooLong(std::string_view field, std::string message) {
 }
 
 Result<ChatPrompt> EncodeChat(const ServedModel& model, const text::Conversation& conversation,
-                              text::AddedTokens added) {
+                              text::AddedTokens added, std::int64_t most_tokens) {
   const text::Codec& codec = *model.codec;
   const absl::StatusOr<std::vector<text::Piece>> pieces = codec.Render(conversation);
   if (!pieces.ok()) return NotRendered(pieces.status().message());
   std::size_t bytes = 0;
   for (const text::Piece& piece : *pieces) bytes += piece.text.size();
-  if (auto error = CheckBytes(model, bytes, "messages")) return *std::move(error);
+  if (auto error = CheckBytes(model, bytes, "messages", most_tokens)) return *std::move(error);
   absl::StatusOr<std::vector<TokenId>> tokens = codec.Encode(*pieces, added);
   if (!tokens.ok()) return Invalid("messages", Sentence(tokens.status().message()));
   if (tokens->empty()) return Invalid("messages", "The messages come to no tokens.");
@@ -66,8 +67,8 @@ Result<ChatPrompt> EncodeChat(const ServedModel& model, const text::Conversation
 
 Result<std::vector<TokenId>> EncodeText(const ServedModel& model, std::string_view text,
                                         text::ControlTokens control, text::AddedTokens added,
-                                        std::string_view field) {
-  if (auto error = CheckBytes(model, text.size(), field)) return *std::move(error);
+                                        std::string_view field, std::int64_t most_tokens) {
+  if (auto error = CheckBytes(model, text.size(), field, most_tokens)) return *std::move(error);
   absl::StatusOr<std::vector<TokenId>> tokens = model.codec->Encode(text, control, added);
   if (!tokens.ok()) return Invalid(std::string(field), Sentence(tokens.status().message()));
   return *std::move(tokens);

@@ -1,6 +1,7 @@
 // Text to token ids, with the errors that a client is told.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,13 +29,13 @@ struct ChatPrompt {
 
 // The chat template over the conversation, encoded. 400 with the template's own words when it
 // raises an exception; context_length_exceeded, before any work is done on them, when its messages
-// have more bytes than a context's tokens can stand for.
+// have more bytes than `most_tokens` tokens can stand for.
 Result<ChatPrompt> EncodeChat(const ServedModel& model, const text::Conversation& conversation,
-                              text::AddedTokens added);
+                              text::AddedTokens added, std::int64_t most_tokens);
 
 // A text by itself, which may come to no tokens. `field` gave it.
 Result<std::vector<TokenId>> EncodeText(const ServedModel& model, std::string_view text,
                                         text::ControlTokens control, text::AddedTokens added,
-                                        std::string_view field);
+                                        std::string_view field, std::int64_t most_tokens);
 
 }  // namespace banyan::server::openai

@@ -30,7 +30,8 @@ Result<Tokens> TokensOfChat(const Service& service, const ServedModel& model,
                             const json::object& body, AddedTokens added) {
   const Result<text::Conversation> conversation = ParseConversation(body, service.NowUnix());
   if (!conversation.ok()) return conversation.error();
-  Result<ChatPrompt> prompt = EncodeChat(model, *conversation, added);
+  Result<ChatPrompt> prompt =
+      EncodeChat(model, *conversation, added, model.scheduling.context_length);
   if (!prompt.ok()) return prompt.error();
   return std::move(prompt->tokens);
 }

@@ -49,7 +49,6 @@ constexpr Field kRequestFields[] = {
     {"guided_*", "[]"},
     {"include_stop_str_in_output", "[false]"},
     {"json_schema", "[]"},
-    {"kv_policy", "[]"},
     {"kv_transfer_params", "[]"},
     {"length_penalty", "[1]"},
     {"logits_processors", "[[]]"},

@@ -23,6 +23,10 @@ std::string UsageJson(const TotalUsage& usage) {
     absl::StrAppend(&json, ",\"completion_tokens_details\":{\"reasoning_tokens\":",
                     *usage.reasoning_tokens, "}");
   }
+  if (usage.kept_tokens > 0) {
+    absl::StrAppend(&json, ",\"kv_policy_details\":{\"kept_tokens\":", usage.kept_tokens,
+                    ",\"dropped_tokens\":", usage.dropped_tokens, "}");
+  }
   return json + "}";
 }
 

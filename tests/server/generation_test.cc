@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -314,7 +315,6 @@ TEST_P(GenerationTest, OtherMethodsAreRefusedByName) {
                               R"("grammar":"root ::= a")",
                               R"("structured_outputs":{})",
                               R"("response_format":{"type":"json_object"})",
-                              R"("kv_policy":"window")",
                               R"("suffix":"end")",
                               R"("prompt_logprobs":1)",
                               R"("include_stop_str_in_output":true)",
@@ -337,6 +337,42 @@ TEST_P(GenerationTest, NeutralValuesOfWhatIsNotSupportedPass) {
         R"("kv_policy":null)", R"("add_special_tokens":true)"}) {
     Accepted(members);
   }
+}
+
+TEST_P(GenerationTest, APolicySaysWhatIsKept) {
+  EXPECT_FALSE(Accepted("").kv_policy.is_given);
+  EXPECT_FALSE(Accepted(R"("kv_policy":null)").kv_policy.is_given);
+  const AskedPolicy exact = Accepted(R"("kv_policy":{"type":"exact"})").kv_policy;
+  EXPECT_TRUE(exact.is_given);
+  EXPECT_EQ(exact.policy, std::nullopt);
+  const AskedPolicy streaming =
+      Accepted(R"("kv_policy":{"type":"streaming","sinks":2,"window":300})").kv_policy;
+  EXPECT_TRUE(streaming.is_given);
+  EXPECT_EQ(streaming.policy, (scheduler::KvPolicy{.sinks = 2, .window = 300}));
+  EXPECT_EQ(Accepted(R"("kv_policy":{"type":"streaming"})").kv_policy.policy,
+            (scheduler::KvPolicy{.sinks = 4, .window = 1024}));
+}
+
+TEST_P(GenerationTest, APolicyThatIsNoneIsRefusedByName) {
+  const auto param = [](const char* policy) {
+    const http::Error error = Refused(absl::StrCat(R"("kv_policy":)", policy));
+    EXPECT_EQ(error.code, "invalid_request");
+    return error.param;
+  };
+  EXPECT_EQ(param(R"("streaming")"), "kv_policy");
+  EXPECT_EQ(param("[]"), "kv_policy");
+  EXPECT_EQ(param("{}"), "kv_policy.type");
+  EXPECT_EQ(param(R"({"type":7})"), "kv_policy.type");
+  EXPECT_EQ(param(R"({"type":"h2o"})"), "kv_policy.type");
+  EXPECT_EQ(param(R"({"type":"exact","window":5})"), "kv_policy.window");
+  EXPECT_EQ(param(R"({"type":"streaming","budget":5})"), "kv_policy.budget");
+  EXPECT_EQ(param(R"({"type":"streaming","sinks":"4"})"), "kv_policy.sinks");
+  EXPECT_EQ(param(R"({"type":"streaming","sinks":-1})"), "kv_policy.sinks");
+  EXPECT_EQ(param(R"({"type":"streaming","sinks":65})"), "kv_policy.sinks");
+  EXPECT_EQ(param(R"({"type":"streaming","window":0})"), "kv_policy.window");
+  EXPECT_EQ(param(R"({"type":"streaming","window":1.5})"), "kv_policy.window");
+  EXPECT_THAT(Refused(R"("kv_policy":{"type":"h2o"})").message,
+              HasSubstr("'h2o' is not known (use exact or streaming)"));
 }
 
 TEST_P(GenerationTest, ASaltIsATextOfOneToOneThousandAndTwentyFourBytes) {
@@ -393,13 +429,16 @@ class MakeRequestTest : public ::testing::Test {
  protected:
   MakeRequestTest() {
     model_.codec = text::Codec::ForBytes();
+    model_.facts.every_layer_sees_all = true;
     model_.scheduling.context_length = 100;
     model_.cache.pages = 50;
     model_.cache.page_size = 16;
   }
   Result<scheduler::Request> Make(const Generation& generation, std::size_t prompt_tokens = 10) {
-    return MakeRequest(service_, model_, generation, std::vector<TokenId>(prompt_tokens, 7),
-                       "messages");
+    const auto policy = PolicyFor(model_, generation.kv_policy, generation.prompt_scores);
+    if (!policy.ok()) return policy.error();
+    return MakeRequest(service_, model_, generation, *policy,
+                       std::vector<TokenId>(prompt_tokens, 7), "messages");
   }
 
   SteadyClock clock_;
@@ -450,6 +489,76 @@ TEST_F(MakeRequestTest, MinTokensMustFitToo) {
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, "context_length_exceeded");
   EXPECT_EQ(refused.error().param, "min_tokens");
+}
+
+constexpr scheduler::KvPolicy kStreaming{.sinks = 4, .window = 32};
+
+// One that asks for that; for everything, without one.
+Generation Under(const std::optional<scheduler::KvPolicy>& policy) {
+  Generation generation;
+  generation.kv_policy = {.is_given = true, .policy = policy};
+  return generation;
+}
+
+TEST_F(MakeRequestTest, APolicyLiftsTheContext) {
+  Generation generation = Under(kStreaming);
+  generation.max_tokens = 1'000'000;
+  const auto request = Make(generation, 5000);
+  ASSERT_TRUE(request.ok());
+  EXPECT_EQ(request->kv_policy, kStreaming);
+  EXPECT_EQ(request->max_tokens, 1'000'000);
+  generation.max_tokens = scheduler::kMaxPolicyTokens - 5000;
+  EXPECT_TRUE(Make(generation, 5000).ok());
+  ++*generation.max_tokens;
+  EXPECT_EQ(Make(generation, 5000).error().code, "context_length_exceeded");
+}
+
+TEST_F(MakeRequestTest, UnderAPolicyAnAnswerWhoseLengthNobodyGaveEndsAfterAContextsTokens) {
+  Generation generation = Under(kStreaming);
+  EXPECT_EQ(Make(generation, 5000)->max_tokens, 100);
+  generation.min_tokens = 300;
+  EXPECT_EQ(Make(generation, 5000)->max_tokens, 300);
+  generation.default_max_tokens = 16;
+  generation.min_tokens = 0;
+  EXPECT_EQ(Make(generation, 5000)->max_tokens, 16);
+}
+
+TEST_F(MakeRequestTest, WhoSaysNothingHasTheServersPolicy) {
+  EXPECT_EQ(Make({})->kv_policy, std::nullopt);
+  model_.kv_policy = kStreaming;
+  EXPECT_EQ(Make({})->kv_policy, kStreaming);
+  EXPECT_EQ(Make(Under(std::nullopt))->kv_policy, std::nullopt) << "exact";
+  const scheduler::KvPolicy other{.sinks = 2, .window = 20};
+  EXPECT_EQ(Make(Under(other))->kv_policy, other);
+}
+
+TEST_F(MakeRequestTest, APromptIsScoredWithAllThatIsBefore) {
+  model_.kv_policy = kStreaming;
+  Generation generation;
+  generation.prompt_scores = PromptScores::kWanted;
+  EXPECT_EQ(Make(generation)->kv_policy, std::nullopt);
+  EXPECT_TRUE(Make(generation)->score_prompt);
+  generation.kv_policy = {.is_given = true, .policy = kStreaming};
+  EXPECT_EQ(Make(generation).error().param, "kv_policy");
+}
+
+TEST_F(MakeRequestTest, APolicyThatCannotBeIsNamed) {
+  const auto refused = [&](const scheduler::KvPolicy& policy) {
+    const auto request = Make(Under(policy));
+    if (request.ok()) return Invalid("", "accepted");
+    EXPECT_EQ(request.error().code, "invalid_request");
+    EXPECT_EQ(request.error().param, "kv_policy");
+    return request.error();
+  };
+  EXPECT_EQ(refused({.sinks = 8, .window = 7}).message,
+            "'kv_policy' cannot be: the window of 7 tokens is smaller than the sinks, 8.");
+  EXPECT_EQ(
+      refused({.sinks = 4, .window = 97}).message,
+      "'kv_policy' cannot be: 4 sinks and a window of 97 tokens are over the context of 100.");
+  model_.cache.pages = 5;
+  EXPECT_THAT(refused({.sinks = 4, .window = 90}).message, HasSubstr("over the KV pool of 5"));
+  model_.facts.every_layer_sees_all = false;
+  EXPECT_THAT(refused(kStreaming).message, HasSubstr("layers have windows of their own"));
 }
 
 TEST_F(MakeRequestTest, StopTokensEndTheAnswerAlsoWhenItsOwnEndIsIgnored) {

@@ -225,6 +225,27 @@ TEST(Options, WhatIsNotThereYetIsRefusedByName) {
   EXPECT_THAT(std::get<Exit>(Parse({"frobnicate"})).text, HasSubstr("frobnicate"));
 }
 
+TEST(Options, APolicyOfWhatIsKept) {
+  using scheduler::KvPolicy;
+  EXPECT_EQ(Accepted({}).kv_policy, std::nullopt);
+  EXPECT_EQ(Accepted({"--kv-policy", "exact"}).kv_policy, std::nullopt);
+  EXPECT_EQ(Accepted({"--kv-policy", "streaming"}).kv_policy,
+            (KvPolicy{.sinks = 4, .window = 1024}));
+  EXPECT_EQ(Accepted({"--kv-policy", "streaming:window=512"}).kv_policy,
+            (KvPolicy{.sinks = 4, .window = 512}));
+  EXPECT_EQ(Accepted({"--kv-policy", "streaming:sinks=0,window=64"}).kv_policy,
+            (KvPolicy{.sinks = 0, .window = 64}));
+  EXPECT_THAT(Refused({"--kv-policy", "streeming"}),
+              AllOf(HasSubstr("--kv-policy"),
+                    HasSubstr("'streeming' is not known (use exact or streaming)")));
+  EXPECT_THAT(Refused({"--kv-policy", "streaming:budget=5"}), HasSubstr("'budget' is no member"));
+  EXPECT_THAT(Refused({"--kv-policy", "streaming:"}), HasSubstr("'' is no member"));
+  for (const char* wrong : {"streaming:window", "streaming:window=", "streaming:window=many",
+                            "streaming:window=-1", "streaming:window=99999999999"}) {
+    EXPECT_THAT(Refused({"--kv-policy", wrong}), HasSubstr("window"));
+  }
+}
+
 TEST(Options, TheEnvironmentAndAFileSetThemToo) {
   setenv("BANYAN_PORT", "81", 1);
   setenv("BANYAN_MAX_QUEUE", "7", 1);

@@ -18,7 +18,8 @@ TEST(EncodeChat, AContextsTokensBoundTheBytesBeforeTheyAreEncoded) {
     text::Conversation conversation;
     conversation.messages.push_back(boost::json::object{
         {"role", "user"}, {"content", std::string(bytes - around.size(), 'x')}});
-    return EncodeChat(model, conversation, text::AddedTokens::kAsModelAsks);
+    return EncodeChat(model, conversation, text::AddedTokens::kAsModelAsks,
+                      model.scheduling.context_length);
   };
   // 101 tokens would have at most that many bytes.
   const std::size_t over = 101 * model.codec->longest_token_bytes();
