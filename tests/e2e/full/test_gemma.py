@@ -77,3 +77,10 @@ def test_a_chat_goes_through_the_default_template(gemma, client):
 def test_any_text_is_a_prompt_and_comes_back(gemma, text):
     tokens = gemma.post("/tokenize", {"content": text}).json()["tokens"]
     assert gemma.post("/detokenize", {"tokens": tokens}).json()["content"] == text
+
+
+def test_a_window_over_layers_that_have_their_own_is_refused(gemma):
+    answer = gemma.post("/v1/completions", {"prompt": "Hi", "kv_policy": {"type": "streaming", "window": 64}})
+    assert answer.status_code == 400
+    error = answer.json()["error"]
+    assert error["param"] == "kv_policy" and "windows of their own" in error["message"]
