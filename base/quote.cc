@@ -28,6 +28,12 @@ std::string Quote(std::string_view text) {
   return '\'' + quoted + (cut ? "...'" : "'");
 }
 
+std::string QuoteWhereNeeded(std::string_view text) {
+  std::string quoted = Quote(text);
+  const bool same = std::string_view(quoted).substr(1, quoted.size() - 2) == text;
+  return same ? std::string(text) : quoted;
+}
+
 std::string OnOneLine(std::string text) {
   const auto is_control = [](unsigned char c) { return absl::ascii_iscntrl(c); };
   std::replace_if(text.begin(), text.end(), is_control, ' ');

@@ -13,6 +13,9 @@ inline constexpr std::size_t kMaxQuotedBytes = 80;
 // "...".
 std::string Quote(std::string_view text);
 
+// `text` as it is, where quoting would change nothing in it.
+std::string QuoteWhereNeeded(std::string_view text);
+
 // With a space for each control character, so that it is one line and moves no cursor.
 std::string OnOneLine(std::string text);
 

@@ -26,8 +26,9 @@ std::span<const Architecture> Architectures();
 // kInvalidArgument when the file names none, kUnimplemented when it names one that does not run.
 absl::StatusOr<const Architecture*> FindArchitecture(const Metadata& metadata);
 
-// Why LoadDecoder would refuse the file, but for UnsupportedTypes. Reads no weights.
-absl::Status CheckDecoder(const Architecture& architecture, const File& file);
+// The decoder that a file describes, or why LoadDecoder would refuse it, but for UnsupportedTypes.
+// Reads no weights.
+absl::StatusOr<DecoderShape> CheckDecoder(const Architecture& architecture, const File& file);
 // Throws std::bad_alloc and std::system_error.
 absl::StatusOr<std::unique_ptr<Model>> LoadDecoder(const Architecture& architecture,
                                                    const File& file, const Options& options);

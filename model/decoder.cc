@@ -42,26 +42,26 @@ std::vector<std::string> CpuVariants() {
   return {names.begin(), names.end()};
 }
 
-absl::Status CheckDecoder(const Architecture& architecture, const File& file) {
+absl::StatusOr<DecoderShape> CheckDecoder(const Architecture& architecture, const File& file) {
   TensorSet tensors(file);
-  const absl::StatusOr<DecoderShape> shape = ReadShape(architecture, file, tensors);
-  if (!shape.ok()) return shape.status();
+  absl::StatusOr<DecoderShape> shape = ReadShape(architecture, file, tensors);
+  if (!shape.ok()) return shape;
   Nowhere nowhere;
   WeightPacker<Nowhere> packer(nowhere, tensors);
   const DecoderWeights<Nowhere> weights(*shape, packer);
   if (!packer.ok()) return packer.status();
-  return tensors.CheckAllTaken(architecture.name);
+  if (absl::Status status = tensors.CheckAllTaken(architecture.name); !status.ok()) return status;
+  return shape;
 }
 
 absl::StatusOr<std::unique_ptr<Model>> LoadDecoder(const Architecture& architecture,
                                                    const File& file, const Options& options) {
-  if (absl::Status status = CheckDecoder(architecture, file); !status.ok()) return status;
+  const absl::StatusOr<DecoderShape> shape = CheckDecoder(architecture, file);
+  if (!shape.ok()) return shape.status();
   if (const std::vector<std::string> types = UnsupportedTypes(file); !types.empty()) {
     return absl::UnimplementedError(types.front());
   }
   TensorSet tensors(file);
-  const absl::StatusOr<DecoderShape> shape = ReadShape(architecture, file, tensors);
-  if (!shape.ok()) return shape.status();
   using kernels::CpuBackend;
   std::unique_ptr<CpuBackend> backend = CpuBackend::Create(
       options.threads, options.cpu_variant,

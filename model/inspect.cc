@@ -78,9 +78,13 @@ Inspection Inspect(const File& file) {
   FillShape(file, facts);
   FillWeights(file, facts);
   const absl::StatusOr<const Architecture*> architecture = FindArchitecture(file.metadata());
-  const absl::Status status =
+  const absl::StatusOr<DecoderShape> shape =
       architecture.ok() ? CheckDecoder(**architecture, file) : architecture.status();
-  if (!status.ok()) result.problems.emplace_back(status.message());
+  if (shape.ok()) {
+    for (const LayerAttention& layer : shape->attention) result.windows.push_back(layer.window);
+  } else {
+    result.problems.emplace_back(shape.status().message());
+  }
   for (std::string& problem : UnsupportedTypes(file)) result.problems.push_back(std::move(problem));
   return result;
 }

@@ -71,6 +71,9 @@ class File {
 // What a file would be as a model, as far as its header tells: no weight is read.
 struct Inspection {
   Facts facts;  // weight_bytes as the file holds them; 0 for what is not known
+  // How many of the latest positions each layer sees, its own among them; 0: all. Empty where the
+  // architecture does not run, for then nobody knows which layers its keys mean.
+  std::vector<std::int64_t> windows;
   // Why Model::Load would refuse it, a line each; none: it loads.
   std::vector<std::string> problems;
 };

@@ -1,13 +1,11 @@
 #include "server/loading.h"
 
-#include <filesystem>
-#include <fstream>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "server/small_file.h"
 
 namespace banyan::server {
 namespace {
@@ -38,28 +36,11 @@ absl::Status About(const std::string& what, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(what, ": ", status.message()));
 }
 
-// The text of the --chat-template file; empty when none was named.
-absl::StatusOr<std::string> ReadTemplate(const std::string& path) {
-  if (path.empty()) return std::string();
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) {
-    return absl::InvalidArgumentError(error ? error.message() : "it is no regular file");
-  }
-  std::ifstream file(path, std::ios::binary);
-  std::string text(kMaxTemplateFileBytes + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!file.eof() && !file) return absl::InvalidArgumentError("it cannot be read");
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  if (text.empty()) return absl::InvalidArgumentError("it is empty");
-  if (text.size() > kMaxTemplateFileBytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("it has more than ", kMaxTemplateFileBytes, " bytes"));
-  }
-  return text;
-}
-
 absl::StatusOr<LoadedModel> LoadFile(const ServeOptions& options) {
-  auto chat_template = ReadTemplate(options.chat_template);
+  absl::StatusOr<std::string> chat_template = std::string();
+  if (!options.chat_template.empty()) {
+    chat_template = ReadSmallFile(options.chat_template, kMaxTemplateFileBytes);
+  }
   if (!chat_template.ok()) {
     return About(absl::StrCat("--chat-template ", options.chat_template), chat_template.status());
   }

@@ -7,6 +7,7 @@
 #include "server/model_get.h"
 #include "server/model_info.h"
 #include "server/options.h"
+#include "server/plan/command.h"
 #include "server/serve.h"
 
 namespace banyan::server {
@@ -16,6 +17,7 @@ int Run(const ServeOptions& options) { return Serve(options); }
 int Run(const ModelInfoOptions& options) { return ModelInfo(options); }
 int Run(const ModelGetOptions& options) { return ModelGet(options); }
 int Run(const BenchKernelsOptions& options) { return BenchKernels(options); }
+int Run(const PlanOptions& options) { return RunPlan(options); }
 
 int Run(const Exit& exit) {
   if (exit.code == 0) return Print(exit.text);

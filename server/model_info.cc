@@ -1,6 +1,5 @@
 #include "server/model_info.h"
 
-#include <array>
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
@@ -12,6 +11,7 @@
 #include "base/utf8.h"
 #include "kernels/kv_shape.h"
 #include "server/fail.h"
+#include "server/quantity.h"
 
 namespace banyan::server {
 namespace {
@@ -20,37 +20,11 @@ namespace json = boost::json;
 
 constexpr std::int64_t kGiB = std::int64_t{1} << 30;
 
-// 134515008 as "134,515,008".
-std::string Grouped(std::int64_t number) {
-  const std::string digits = absl::StrCat(number);
-  std::string grouped;
-  for (std::size_t i = 0; i < digits.size(); ++i) {
-    if (i > 0 && (digits.size() - i) % 3 == 0) grouped += ',';
-    grouped += digits[i];
-  }
-  return grouped;
-}
-
-// With one decimal in the largest binary unit of which there is at least one: "93.8 MiB".
-std::string Bytes(std::int64_t bytes) {
-  constexpr std::array<const char*, 5> kUnits = {"bytes", "KiB", "MiB", "GiB", "TiB"};
-  auto amount = static_cast<double>(bytes);
-  std::size_t unit = 0;
-  while (amount >= 1024 && unit + 1 < kUnits.size()) {
-    amount /= 1024;
-    ++unit;
-  }
-  return unit == 0 ? absl::StrCat(bytes, " bytes")
-                   : absl::StrFormat("%.1f %s", amount, kUnits[unit]);
-}
-
 std::string Known(std::int64_t number) { return number > 0 ? Grouped(number) : "unknown"; }
 
-// The file's own words, on one line and harmless to a terminal.
+// The file's own words.
 std::string Shown(const std::string& words) {
-  if (words.empty()) return "unknown";
-  const std::string quoted = Quote(words);
-  return quoted == absl::StrCat("'", words, "'") ? words : quoted;
+  return words.empty() ? "unknown" : QuoteWhereNeeded(words);
 }
 
 std::string Tokens(const std::vector<NamedToken>& tokens) {
@@ -90,13 +64,14 @@ void AddWeights(const ModelReport& report, Table& table) {
   const model::Facts& facts = report.facts;
   const char* name = "tensors";
   for (const TensorTypeCount& count : report.types) {
-    table.Row(name, absl::StrFormat("%-8s %s in %s", std::string(count.type), Bytes(count.bytes),
-                                    count.tensors == 1 ? std::string("1 tensor")
-                                                       : Grouped(count.tensors) + " tensors"));
+    table.Row(name,
+              absl::StrFormat("%-8s %s in %s", std::string(count.type), RoundedBytes(count.bytes),
+                              count.tensors == 1 ? std::string("1 tensor")
+                                                 : Grouped(count.tensors) + " tensors"));
     name = "";
   }
   if (report.types.empty()) table.Row(name, "none");
-  table.Row("memory", absl::StrCat("about ", Bytes(facts.weight_bytes),
+  table.Row("memory", absl::StrCat("about ", RoundedBytes(facts.weight_bytes),
                                    " for the weights, and what --kv-memory says for the KV pool"));
   AddPool(facts, table);
 }
@@ -174,7 +149,7 @@ std::string ReportAsText(const ModelReport& report) {
   const model::Facts& facts = report.facts;
   Table table;
   table.Row("model", Shown(facts.name));
-  table.Row("file", absl::StrCat(Shown(report.path), ", ", Bytes(report.file_bytes),
+  table.Row("file", absl::StrCat(Shown(report.path), ", ", RoundedBytes(report.file_bytes),
                                  report.parts > 1 ? absl::StrCat(" in ", report.parts, " parts")
                                                   : std::string()));
   table.Row("runs", report.problems.empty() ? "yes" : "no:");

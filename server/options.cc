@@ -18,15 +18,14 @@
 #include "model/model.h"
 #include "server/fail.h"
 #include "server/kv_policy.h"
+#include "server/plan/command_line.h"
 #include "server/processors.h"
 #include "server/quantity.h"
+#include "server/validators.h"
 
 namespace banyan::server {
 namespace {
 
-constexpr std::int64_t kMinKvMemory = 1 << 10;
-constexpr std::int64_t kMaxKvMemory = std::int64_t{16} << 40;
-constexpr std::int64_t kMaxRunning = 4096;
 constexpr std::int64_t kMaxQueue = 1'000'000;
 constexpr std::int64_t kMaxPasses = 1'000'000;
 constexpr std::int64_t kMaxAgeingMs = 24 * 3'600'000;
@@ -64,37 +63,6 @@ constexpr std::string_view kBenchNotes =
 constexpr std::string_view kThreadsHelp =
     "compute threads, 1..256 (default: the processors this process may use, by its affinity mask "
     "and its control group's quota)";
-
-// Accepts what `parse` accepts, between the bounds; the message becomes "--name: message".
-template <class ParseFunction>
-CLI::Validator Between(ParseFunction parse, std::int64_t low, std::int64_t high,
-                       std::string low_text, std::string high_text) {
-  auto check = [=](const std::string& text) -> std::string {
-    const auto value = parse(text);
-    if (!value.ok()) return std::string(value.status().message());
-    if (*value < low) return absl::StrCat(text, " is under the least value, ", low_text);
-    if (*value > high) return absl::StrCat(text, " is over the greatest value, ", high_text);
-    return "";
-  };
-  return CLI::Validator(check, "");
-}
-
-CLI::Validator Integers(std::int64_t low, std::int64_t high) {
-  return Between(ParseInteger, low, high, absl::StrCat(low), absl::StrCat(high));
-}
-
-CLI::Validator Bytes(std::int64_t low, std::int64_t high) {
-  return Between(ParseBytes, low, high, FormatBytes(low), FormatBytes(high));
-}
-
-CLI::Validator Durations(std::int64_t low_ms, std::int64_t high_ms) {
-  auto parse = [](std::string_view text) -> absl::StatusOr<std::int64_t> {
-    const auto duration = ParseDuration(text);
-    if (!duration.ok()) return duration.status();
-    return duration->count();
-  };
-  return Between(parse, low_ms, high_ms, absl::StrCat(low_ms, "ms"), absl::StrCat(high_ms, "ms"));
-}
 
 // One of `accepted`; of `known`, those that are not accepted are refused as not there yet.
 CLI::Validator OneOf(std::vector<std::string> accepted, std::vector<std::string> known) {
@@ -472,6 +440,7 @@ Command ParseCommandLine(std::span<const char* const> arguments) {
   if (verb == "serve") return ParseServe(arguments.subspan(1));
   if (verb == "model") return ParseModel(arguments.subspan(1));
   if (verb == "bench") return ParseBench(arguments.subspan(1));
+  if (verb == "plan") return ParsePlan(arguments.subspan(1));
   if (!verb.empty() && !verb.starts_with('-')) {
     return Refused(absl::StrCat("'", std::string(verb), "' is no command (see banyan --help)"));
   }
@@ -479,6 +448,7 @@ Command ParseCommandLine(std::span<const char* const> arguments) {
   app.set_version_flag("--version", "banyan " BANYAN_VERSION);
   app.add_subcommand("serve", "serve a model over the OpenAI API (banyan serve --help)");
   app.add_subcommand("model", "look at model files, fetch some (banyan model --help)");
+  app.add_subcommand("plan", "how much KV memory a model and its users take (banyan plan --help)");
   app.add_subcommand("bench", "measure this machine (banyan bench --help)");
   app.require_subcommand(1);
   try {

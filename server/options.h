@@ -13,8 +13,14 @@
 #include "radix/prefix_cache.h"
 #include "scheduler/scheduler.h"
 #include "server/known_models.h"
+#include "server/plan/plan.h"
+#include "server/plan/subject.h"
 
 namespace banyan::server {
+
+inline constexpr std::int64_t kMinKvMemory = 1 << 10;
+inline constexpr std::int64_t kMaxKvMemory = std::int64_t{16} << 40;
+inline constexpr std::int64_t kMaxRunning = 4096;
 
 enum class LogFormat : std::uint8_t { kText, kJson };
 
@@ -69,6 +75,18 @@ struct BenchKernelsOptions {
   ReportFormat format = ReportFormat::kText;
 };
 
+enum class PlanDetail : std::uint8_t { kFigures, kExplained };
+
+struct PlanOptions {
+  std::string source;               // what ReadSubject takes, or the shape as it was typed
+  std::optional<CacheShape> shape;  // that passes CheckCacheShape
+  Workload workload;
+  std::optional<std::int64_t> memory;   // bytes, for weights and pages; then no workload.kv_memory
+  std::optional<std::int64_t> weights;  // bytes, whatever the model says
+  PlanDetail detail = PlanDetail::kFigures;
+  ReportFormat format = ReportFormat::kText;
+};
+
 // The process ends at once: after --help and --version (code 0, `text` on stdout), or because a
 // value was refused (code 1, `text` is one line for stderr).
 struct Exit {
@@ -76,8 +94,8 @@ struct Exit {
   std::string text;
 };
 
-using Command =
-    std::variant<ServeOptions, ModelInfoOptions, ModelGetOptions, BenchKernelsOptions, Exit>;
+using Command = std::variant<ServeOptions, ModelInfoOptions, ModelGetOptions, BenchKernelsOptions,
+                             PlanOptions, Exit>;
 
 // `arguments` are argv with the program's name. Every value is checked: what is returned is usable.
 Command ParseCommandLine(std::span<const char* const> arguments);

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 
 namespace banyan::server {
 namespace {
@@ -79,6 +80,28 @@ std::string FormatBytes(std::int64_t bytes) {
     }
   }
   return absl::StrCat(bytes, "B");
+}
+
+std::string Grouped(std::int64_t number) {
+  const std::string digits = absl::StrCat(number);
+  std::string grouped;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) grouped += ',';
+    grouped += digits[i];
+  }
+  return grouped;
+}
+
+std::string RoundedBytes(std::int64_t bytes) {
+  constexpr std::array<const char*, 5> kUnits = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+  auto amount = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  while (amount >= 1024 && unit + 1 < kUnits.size()) {
+    amount /= 1024;
+    ++unit;
+  }
+  return unit == 0 ? absl::StrCat(Grouped(bytes), " bytes")
+                   : absl::StrFormat("%.1f %s", amount, kUnits[unit]);
 }
 
 }  // namespace banyan::server

@@ -23,4 +23,11 @@ absl::StatusOr<std::int64_t> ParseInteger(std::string_view text);
 // The largest unit that divides `bytes` ("1GiB", "1536KiB"), as ParseBytes reads it.
 std::string FormatBytes(std::int64_t bytes);
 
+// For people: 134515008 as "134,515,008".
+std::string Grouped(std::int64_t number);
+
+// For people, with one decimal in the largest binary unit of which there is at least one:
+// "93.8 MiB", "17 bytes".
+std::string RoundedBytes(std::int64_t bytes);
+
 }  // namespace banyan::server

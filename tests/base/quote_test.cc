@@ -19,6 +19,15 @@ TEST(Quote, IsOneLineAndBounded) {
   EXPECT_EQ(Quote("\xFF"), "'\\377'");
 }
 
+TEST(QuoteWhereNeeded, LeavesHarmlessTextAsItIs) {
+  EXPECT_EQ(QuoteWhereNeeded("na\u00efve (7B)"), "na\u00efve (7B)");
+  EXPECT_EQ(QuoteWhereNeeded(""), "");
+  EXPECT_EQ(QuoteWhereNeeded("a\nb"), "'a\\nb'");
+  EXPECT_EQ(QuoteWhereNeeded(std::string(kMaxQuotedBytes, 'x')), std::string(kMaxQuotedBytes, 'x'));
+  EXPECT_EQ(QuoteWhereNeeded(std::string(kMaxQuotedBytes + 1, 'x')),
+            Quote(std::string(kMaxQuotedBytes + 1, 'x')));
+}
+
 TEST(OnOneLine, PutsASpaceForEachControlCharacter) {
   EXPECT_EQ(OnOneLine("a\r\nb\tc\x1b[2J\x7f"), "a  b c [2J ");
   EXPECT_EQ(OnOneLine("\u00e9 ~"), "\u00e9 ~");

@@ -17,7 +17,7 @@ NARROW = {
     "text": {"codec.h", "stream.h"},
     "radix": {"prefix_cache.h"},
     "scheduler": {"scheduler.h", "inbox.h", "token_stream.h"},
-    "model": {"model.h", "batch.h"},
+    "model": {"model.h", "batch.h", "kv_pool.h"},
     "kernels": {"backend.h", "key_window.h", "kv_shape.h", "tensor.h", "cpu/backend.h", "cpu/processors.h",
                 "cpu/streaming_read.h"},
     "server": set(),

@@ -37,6 +37,16 @@ TEST(Inspect, FactsAreThoseOfTheLoadedModel) {
   }
 }
 
+TEST(Inspect, TellsWhichLayersSeeAWindow) {
+  const auto windows = [](const TinyOptions& options) {
+    return Inspect(*OpenBytes(TinyModel(options).Write())).windows;
+  };
+  EXPECT_THAT(windows({.layers = 2}), ElementsAre(0, 0));
+  EXPECT_THAT(windows({.layers = 2, .window = 24}), ElementsAre(24, 24));
+  EXPECT_THAT(windows({.family = "gemma3", .layers = 3, .window = 24, .global_every = 2}),
+              ElementsAre(24, 0, 24));
+}
+
 TEST(Inspect, AllThatKeepsAFileFromRunningIsSaid) {
   GgufWriter writer;
   writer.String("general.architecture", "mamba").String("general.name", "A name");
@@ -51,6 +61,7 @@ TEST(Inspect, AllThatKeepsAFileFromRunningIsSaid) {
   EXPECT_EQ(inspection.facts.context_length, 77);
   EXPECT_EQ(inspection.facts.parameters, 516);
   EXPECT_EQ(inspection.facts.weight_bytes, 136);
+  EXPECT_THAT(inspection.windows, IsEmpty()) << "which layers its keys mean is not known";
   EXPECT_THAT(inspection.problems,
               ElementsAre(AllOf(HasSubstr("'mamba'"), HasSubstr("llama")),
                           AllOf(HasSubstr("'first'"), HasSubstr("IQ2_XXS"), HasSubstr("2 tensors"),

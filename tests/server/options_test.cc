@@ -418,6 +418,17 @@ TEST(Quantity, DurationsAreSecondsUnlessTheySayOtherwise) {
   EXPECT_FALSE(ParseDuration("1d").ok());
 }
 
+TEST(Quantity, IsReadable) {
+  EXPECT_EQ(Grouped(0), "0");
+  EXPECT_EQ(Grouped(999), "999");
+  EXPECT_EQ(Grouped(1000), "1,000");
+  EXPECT_EQ(Grouped(134515008), "134,515,008");
+  EXPECT_EQ(RoundedBytes(1023), "1,023 bytes");
+  EXPECT_EQ(RoundedBytes(1024), "1.0 KiB");
+  EXPECT_EQ(RoundedBytes(5'000'000'000), "4.7 GiB");
+  EXPECT_EQ(RoundedBytes(std::int64_t{5000} << 40), "5000.0 TiB");
+}
+
 TEST(Quantity, BytesAreWrittenAsTheyAreRead) {
   for (const char* text : {"1B", "1023B", "1KiB", "1536KiB", "1GiB", "16TiB"}) {
     EXPECT_EQ(FormatBytes(*ParseBytes(text)), text);

@@ -6,6 +6,7 @@ import openai
 import pytest
 
 import banyan
+from test_plan import check_against_servers, plan
 
 FRANCE = "Paris is the capital of France. Berlin is the capital of Germany. The capital of France is"
 
@@ -84,3 +85,16 @@ def test_a_window_over_layers_that_have_their_own_is_refused(gemma):
     assert answer.status_code == 400
     error = answer.json()["error"]
     assert error["param"] == "kv_policy" and "windows of their own" in error["message"]
+
+
+# 15 of 18 layers see 512 tokens: the formula counts that, the server keeps all.
+def test_the_model_takes_what_is_planned():
+    model = os.environ["BANYAN_GEMMA"]
+    check_against_servers(model)
+    told = plan(model, "--context", 1024)
+    assert told["model"]["windows"] == ([512] * 5 + [0]) * 3
+    f16 = told["formats"]["f16"]
+    assert f16["bytes_per_token"] == 18 * 1 * 256 * 2 * 2
+    assert f16["session"]["formula_bytes"] == (15 * 512 + 3 * 1024) * 256 * 2 * 2
+    assert f16["session"]["allocated_bytes"] == 1024 * f16["bytes_per_token"]
+    assert any("keeps all positions" in note for note in told["notes"])
