@@ -3,6 +3,7 @@
 #include <variant>
 
 #include "server/bench/kernels.h"
+#include "server/eval/command.h"
 #include "server/fail.h"
 #include "server/model_get.h"
 #include "server/model_info.h"
@@ -18,6 +19,7 @@ int Run(const ModelInfoOptions& options) { return ModelInfo(options); }
 int Run(const ModelGetOptions& options) { return ModelGet(options); }
 int Run(const BenchKernelsOptions& options) { return BenchKernels(options); }
 int Run(const PlanOptions& options) { return RunPlan(options); }
+int Run(const EvalOptions& options) { return RunEval(options); }
 
 int Run(const Exit& exit) {
   if (exit.code == 0) return Print(exit.text);

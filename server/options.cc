@@ -16,6 +16,7 @@
 #include "base/quote.h"
 #include "base/utf8.h"
 #include "model/model.h"
+#include "server/eval/command_line.h"
 #include "server/fail.h"
 #include "server/kv_policy.h"
 #include "server/plan/command_line.h"
@@ -441,6 +442,7 @@ Command ParseCommandLine(std::span<const char* const> arguments) {
   if (verb == "model") return ParseModel(arguments.subspan(1));
   if (verb == "bench") return ParseBench(arguments.subspan(1));
   if (verb == "plan") return ParsePlan(arguments.subspan(1));
+  if (verb == "eval") return ParseEval(arguments.subspan(1));
   if (!verb.empty() && !verb.starts_with('-')) {
     return Refused(absl::StrCat("'", std::string(verb), "' is no command (see banyan --help)"));
   }
@@ -449,6 +451,7 @@ Command ParseCommandLine(std::span<const char* const> arguments) {
   app.add_subcommand("serve", "serve a model over the OpenAI API (banyan serve --help)");
   app.add_subcommand("model", "look at model files, fetch some (banyan model --help)");
   app.add_subcommand("plan", "how much KV memory a model and its users take (banyan plan --help)");
+  app.add_subcommand("eval", "what small KV pages cost in quality (banyan eval --help)");
   app.add_subcommand("bench", "measure this machine (banyan bench --help)");
   app.require_subcommand(1);
   try {

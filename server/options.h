@@ -8,10 +8,12 @@
 #include <span>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "kernels/kv_shape.h"
 #include "radix/prefix_cache.h"
 #include "scheduler/scheduler.h"
+#include "server/eval/configuration.h"
 #include "server/known_models.h"
 #include "server/plan/plan.h"
 #include "server/plan/subject.h"
@@ -87,6 +89,17 @@ struct PlanOptions {
   ReportFormat format = ReportFormat::kText;
 };
 
+struct EvalOptions {
+  std::string model;                          // a GGUF file
+  std::string text;                           // a file that is read
+  std::vector<Configuration> configurations;  // exact f16 first
+  std::int64_t tokens = 20'480;               // of the text, at most
+  std::int64_t context = 0;                   // of what is read in one piece; 0: as is usual
+  std::int32_t passkeys = 2;                  // at each depth and length
+  std::int32_t threads = 1;
+  std::string json, svg, markdown;  // files to be written; empty: not
+};
+
 // The process ends at once: after --help and --version (code 0, `text` on stdout), or because a
 // value was refused (code 1, `text` is one line for stderr).
 struct Exit {
@@ -95,7 +108,7 @@ struct Exit {
 };
 
 using Command = std::variant<ServeOptions, ModelInfoOptions, ModelGetOptions, BenchKernelsOptions,
-                             PlanOptions, Exit>;
+                             PlanOptions, EvalOptions, Exit>;
 
 // `arguments` are argv with the program's name. Every value is checked: what is returned is usable.
 Command ParseCommandLine(std::span<const char* const> arguments);

@@ -1,0 +1,165 @@
+// Windows of a text, the pages that a reading takes, and models compared over a text.
+#include "server/eval/measure.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "server/eval/reading.h"
+#include "server/eval/windows.h"
+#include "tests/model/tiny_model.h"
+
+namespace banyan::server {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr std::int32_t kPageSize = 8;
+constexpr std::int32_t kBatchTokens = 16;
+constexpr std::int64_t kPages = 10;
+constexpr std::int64_t kF16Bytes = 256;  // of a token of the tiny model
+
+std::unique_ptr<model::Model> Load(kernels::KvFormat format) {
+  const model::TinyModel tiny({.type = kernels::DType::kF32});
+  auto model = model::Model::Load(model::OpenBytes(tiny.Write()),
+                                  {.page_size = kPageSize,
+                                   .kv_memory = kPages * kPageSize * kF16Bytes,
+                                   .kv_format = format,
+                                   .max_batch_tokens = kBatchTokens});
+  EXPECT_TRUE(model.ok()) << model.status();
+  return *std::move(model);
+}
+
+EvaluatedModel Evaluated(model::Model& model) { return {model, kPageSize, kBatchTokens}; }
+
+Window Tokens(int count, std::uint64_t seed) {
+  model::Random random(seed);
+  Window tokens;
+  for (int i = 0; i < count; ++i) tokens.push_back(static_cast<TokenId>(random.Below(100)));
+  return tokens;
+}
+
+void Ignore(std::int64_t /*done*/, std::int64_t /*all*/) {}
+
+std::vector<Window> Cut(const Window& text, const Window& begin, std::int64_t context) {
+  auto windows = CutWindows(text, begin, context);
+  EXPECT_TRUE(windows.ok()) << windows.status();
+  return windows.ok() ? *std::move(windows) : std::vector<Window>();
+}
+
+TEST(Windows, DoNotOverlapAndTheLastMayBeShorter) {
+  EXPECT_THAT(Cut({1, 2, 3, 4, 5, 6, 7, 8}, {}, 3),
+              ElementsAre(Window{1, 2, 3}, Window{4, 5, 6}, Window{7, 8}));
+}
+
+TEST(Windows, OfOneTokenHaveNothingToPredict) {
+  EXPECT_THAT(Cut({1, 2, 3, 4}, {}, 3), ElementsAre(Window{1, 2, 3}));
+  EXPECT_FALSE(CutWindows(Window{1}, {}, 3).ok());
+  EXPECT_FALSE(CutWindows(Window{}, {}, 3).ok());
+  EXPECT_FALSE(CutWindows(Window{}, Window{9}, 3).ok());
+}
+
+TEST(Windows, BeginAsTheModelWants) {
+  EXPECT_THAT(Cut({1, 2, 3, 4, 5}, {9}, 3),
+              ElementsAre(Window{9, 1, 2}, Window{9, 3, 4}, Window{9, 5}));
+  EXPECT_THAT(Cut({1}, {9}, 3), ElementsAre(Window{9, 1}));
+}
+
+TEST(Windows, AModelMayWantNothingBeforeAText) {
+  const auto begin = BeginOfText(*text::Codec::ForBytes());
+  ASSERT_TRUE(begin.ok()) << begin.status();
+  EXPECT_THAT(*begin, IsEmpty());
+}
+
+TEST(Reading, HoldsThePagesThatItsTokensNeed) {
+  const auto model = Load(kernels::KvFormat::kF16);
+  Reading reading(*model, kPageSize);
+  ASSERT_TRUE(reading.Read(Tokens(8, 1), Logits::kNone).ok());
+  EXPECT_EQ(reading.use().pages, 1);
+  ASSERT_TRUE(reading.Read(Tokens(1, 2), Logits::kNone).ok());
+  EXPECT_EQ(reading.use().pages, 2);
+  EXPECT_EQ(reading.use().tokens, 9);
+  // As if the tokens came one by one: 1..8 in a page of 8 slots, and 9 in two.
+  EXPECT_EQ(reading.use().slots_over_time, 8 * 8 + 16);
+  EXPECT_EQ(reading.use().tokens_over_time, 9 * 10 / 2);
+}
+
+TEST(Reading, FillsThePoolToItsLastSlot) {
+  const auto model = Load(kernels::KvFormat::kF16);
+  ASSERT_EQ(model->pages(), kPages);
+  Reading reading(*model, kPageSize);
+  ASSERT_TRUE(ReadPrompt(Tokens(kPages * kPageSize, 1), kBatchTokens, reading).ok());
+  EXPECT_EQ(reading.use().pages, kPages);
+  EXPECT_DEATH((void)reading.Read(Tokens(1, 2), Logits::kNone), "CHECK failed");
+}
+
+TEST(Reading, TheSameLogitsComeInChunksAndAtOnce) {
+  const auto model = Load(kernels::KvFormat::kInt8);
+  const Window text = Tokens(12, 3);
+  Reading whole(*model, kPageSize);
+  ASSERT_TRUE(whole.Read(text, Logits::kReturnAll).ok());
+  ASSERT_EQ(whole.logits().size(), 12 * 100U);
+  const std::vector<float> last(whole.logits().end() - 100, whole.logits().end());
+  const TokenId greedy = whole.greedy();
+  Reading parts(*model, kPageSize);
+  ASSERT_TRUE(ReadPrompt(std::span(text).first(11), 4, parts).ok());
+  ASSERT_TRUE(parts.Read(std::span(text).last(1), Logits::kReturnAll).ok());
+  EXPECT_EQ(std::vector<float>(parts.logits().begin(), parts.logits().end()), last);
+  EXPECT_EQ(parts.greedy(), greedy);
+}
+
+TEST(CompareOverText, ExactPagesAreExactlyThemselves) {
+  const auto exact = Load(kernels::KvFormat::kF16);
+  const auto other = Load(kernels::KvFormat::kF16);
+  const std::vector<Window> windows = {Tokens(70, 1), Tokens(31, 2)};
+  std::vector<std::pair<std::int64_t, std::int64_t>> told;
+  const auto result =
+      CompareOverText(windows, Evaluated(*exact), Evaluated(*other),
+                      [&](std::int64_t done, std::int64_t all) { told.emplace_back(done, all); });
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->quality.tokens, 69 + 30);
+  EXPECT_EQ(result->quality.mean_divergence, 0);
+  EXPECT_EQ(result->quality.p99_divergence, 0);
+  EXPECT_EQ(result->quality.greedy_agreement, 1);
+  EXPECT_EQ(result->quality.ratio, 1);
+  EXPECT_EQ(result->quality.ratio_error, 0);
+  EXPECT_EQ(result->quality.perplexity, result->quality.exact_perplexity);
+  EXPECT_EQ(result->peak_pages, 9) << "of the longer window";
+  EXPECT_GT(result->page_fill, 0.8);
+  EXPECT_LT(result->page_fill, 1);
+  EXPECT_THAT(told, ElementsAre(std::pair(1, 2), std::pair(2, 2)));
+}
+
+TEST(CompareOverText, CoarserPagesDivergeMore) {
+  const auto exact = Load(kernels::KvFormat::kF16);
+  const std::vector<Window> windows = {Tokens(64, 1)};
+  const auto divergence = [&](kernels::KvFormat format) {
+    const auto other = Load(format);
+    const auto result = CompareOverText(windows, Evaluated(*exact), Evaluated(*other), Ignore);
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result->quality.mean_divergence;
+  };
+  const double int8 = divergence(kernels::KvFormat::kInt8);
+  const double fp8 = divergence(kernels::KvFormat::kFp8);
+  EXPECT_GT(int8, 0);
+  EXPECT_GT(fp8, int8);
+}
+
+TEST(MeasureDecode, SaysWhatWasTimed) {
+  const auto model = Load(kernels::KvFormat::kF16);
+  const auto speed = MeasureDecode(Tokens(21, 1), Evaluated(*model));
+  ASSERT_TRUE(speed.ok()) << speed.status();
+  EXPECT_EQ(speed->context, 20);
+  EXPECT_EQ(speed->steps, 10);
+  EXPECT_GT(speed->tokens_per_second, 0);
+  const auto shortest = MeasureDecode(Tokens(2, 1), Evaluated(*model));
+  ASSERT_TRUE(shortest.ok()) << shortest.status();
+  EXPECT_EQ(shortest->steps, 1);
+}
+
+}  // namespace
+}  // namespace banyan::server
