@@ -14,10 +14,15 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/limits.h"
+#include "base/quote.h"
+#include "kernels/key_window.h"
 #include "server/eval/model_source.h"
 #include "server/eval/output.h"
 #include "server/eval/windows.h"
 #include "server/fail.h"
+#include "server/kv_policy.h"
 #include "server/small_file.h"
 
 namespace banyan::server {
@@ -54,11 +59,22 @@ struct Task {
   std::vector<PasskeyPrompt> passkeys{};
 };
 
+// The one place where a policy becomes what a text is read with.
+kernels::KeyWindow WindowOf(const Configuration& configuration) {
+  if (!configuration.policy) return {};
+  switch (configuration.policy->type) {
+    case scheduler::KvPolicy::Type::kStreaming:
+      return {.window = configuration.policy->window, .sinks = configuration.policy->sinks};
+  }
+  CHECK(false);
+}
+
 absl::StatusOr<EvalRow> Evaluate(const Task& task, const Configuration& configuration,
                                  EvaluatedModel exact, const EvalProgress& progress) {
   const auto model = task.source.Load(configuration.format, task.context, task.options.threads);
   if (!model.ok()) return model.status();
-  const EvaluatedModel other{**model, ModelSource::kPageSize, ModelSource::kBatchTokens};
+  const EvaluatedModel other{**model, ModelSource::kPageSize, ModelSource::kBatchTokens,
+                             WindowOf(configuration)};
   const auto named = [&](const char* what) {
     return [&, what](std::int64_t done, std::int64_t all) {
       progress(absl::StrCat(configuration.name, ", ", what), done, all);
@@ -101,6 +117,21 @@ EvalReport Heading(const Task& task, const model::Facts& facts) {
   return report;
 }
 
+// Whether this model, read in windows of that context, can have the policies.
+absl::Status CheckPolicies(const Task& task, const model::Facts& facts) {
+  const scheduler::Options limits{.context_length = task.context};
+  const radix::Options pool{.page_size = ModelSource::kPageSize, .pages = kMaxPages};
+  for (const Configuration& configuration : task.options.configurations) {
+    if (!configuration.policy) continue;
+    const absl::Status status = CheckServable(facts, limits, pool, *configuration.policy);
+    if (!status.ok()) {
+      return absl::Status(status.code(), absl::StrCat("--configs: ", Quote(configuration.name),
+                                                      ": ", status.message()));
+    }
+  }
+  return absl::OkStatus();
+}
+
 // On a terminal, one line that is written over and over.
 void ShowProgress(const std::string& what, std::int64_t done, std::int64_t all) {
   std::fprintf(stderr, "\r\033[K%s: %lld of %lld", what.c_str(), static_cast<long long>(done),
@@ -130,6 +161,7 @@ absl::StatusOr<EvalReport> MakeEvalReport(const EvalOptions& options,
   task.passkeys = *std::move(passkeys);
   const auto exact = source->Load(kernels::KvFormat::kF16, *context, options.threads);
   if (!exact.ok()) return exact.status();
+  if (absl::Status status = CheckPolicies(task, (*exact)->facts()); !status.ok()) return status;
   EvalReport report = Heading(task, (*exact)->facts());
   for (const Configuration& configuration : options.configurations) {
     auto row = Evaluate(task, configuration,

@@ -33,6 +33,7 @@ constexpr std::string_view kNotes =
     "  banyan eval --model model.gguf --text book.txt\n"
     "  banyan eval --model model.gguf --text book.txt --configs f16,int8 --json eval.json --svg "
     "eval.svg\n"
+    "  banyan eval --model model.gguf --text book.txt --configs f16+streaming:sinks=4,window=1020\n"
     "  banyan eval --model model.gguf --text book.txt --markdown page.md    # between the marks "
     "<!--\n"
     "      banyan eval --> and <!-- end --> where the page has them";
@@ -50,7 +51,8 @@ void Declare(CLI::App& app, Typed& typed) {
   };
   option("--model", typed.model, "FILE", "a GGUF file")->required();
   option("--text", typed.text, "FILE", "what is read: UTF-8, as it is")->required();
-  option("--configs", typed.configs, "LIST", "formats of KV pages, with commas between them")
+  option("--configs", typed.configs, "LIST",
+         "formats of KV pages, each with a policy or without, with commas between them")
       ->default_str(typed.configs);
   option("--tokens", typed.tokens, "N", "tokens of the text that are read at most, 2..1000000")
       ->default_str(typed.tokens)

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/quote.h"
+#include "server/kv_policy.h"
 
 namespace banyan::server {
 namespace {
@@ -38,12 +39,15 @@ absl::StatusOr<Configuration> Parse(const std::string& text) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the format ", Quote(name), " is not known (known: ", AllConfigurations(), ")"));
   }
-  if (plus != std::string_view::npos) {
-    const std::string_view policy = whole.substr(plus + 1, whole.find(':', plus) - plus - 1);
+  Configuration configuration{.name = text, .format = *format};
+  if (plus == std::string_view::npos) return configuration;
+  absl::StatusOr<std::optional<scheduler::KvPolicy>> policy = ParseKvPolicy(whole.substr(plus + 1));
+  if (!policy.ok()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the policy ", Quote(policy), " is not known (none is known)"));
+        absl::StrCat("the policy of ", Quote(whole), ": ", policy.status().message()));
   }
-  return Configuration{.name = text, .format = *format};
+  configuration.policy = *policy;
+  return configuration;
 }
 
 }  // namespace

@@ -49,11 +49,11 @@ absl::StatusOr<TextResult> CompareOverText(std::span<const Window> windows, Eval
   std::int64_t slots = 0;
   std::int64_t tokens = 0;
   for (std::size_t i = 0; i < windows.size(); ++i) {
-    Reading exact_reading(exact.model, exact.page_size);
-    Reading reading(other.model, other.page_size);
+    Reading exact_reading(exact.model, exact.page_size, exact.window);
+    Reading reading(other.model, other.page_size, other.window);
     absl::Status status = CompareOverWindow(windows[i], chunk, exact_reading, reading, comparison);
     if (!status.ok()) return status;
-    result.peak_pages = std::max(result.peak_pages, reading.use().pages);
+    result.peak_pages = std::max(result.peak_pages, reading.use().peak_pages);
     slots += reading.use().slots_over_time;
     tokens += reading.use().tokens_over_time;
     progress(static_cast<std::int64_t>(i) + 1, static_cast<std::int64_t>(windows.size()));
@@ -68,7 +68,7 @@ absl::StatusOr<DecodeSpeed> MeasureDecode(const Window& window, EvaluatedModel s
   CHECK(size >= 2);
   DecodeSpeed speed{.context = size - 1, .steps = std::min(kDecodeSteps, size / 2)};
   const auto tokens = std::span(window);
-  Reading reading(subject.model, subject.page_size);
+  Reading reading(subject.model, subject.page_size, subject.window);
   const auto prompt = static_cast<std::size_t>(size - speed.steps);
   absl::Status status = ReadPrompt(tokens.first(prompt), subject.max_batch_tokens, reading);
   if (!status.ok()) return status;

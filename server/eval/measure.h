@@ -6,6 +6,7 @@
 #include <span>
 
 #include "absl/status/statusor.h"
+#include "kernels/key_window.h"
 #include "model/model.h"
 #include "server/eval/comparison.h"
 #include "server/eval/reading.h"
@@ -18,6 +19,7 @@ struct EvaluatedModel {
   model::Model& model;
   std::int32_t page_size = 0;
   std::int32_t max_batch_tokens = 0;
+  kernels::KeyWindow window{};  // through which texts are read
 };
 
 struct TextResult {

@@ -1,5 +1,6 @@
 """`banyan eval`: a short text in few formats, what is written of it, and what is refused."""
 import json
+import math
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -45,7 +46,10 @@ def test_exact_pages_are_themselves_and_int8_is_close(tmp_path, text):
     assert 0 < int8["mean_kl"] < 0.01 and int8["mean_kl"] < int8["p99_kl"] < 0.1
     assert 0.9 < int8["greedy_agreement"] <= 1 and abs(int8["perplexity_ratio"] - 1) < 0.02
     assert 5 < exact["perplexity"] < 100
-    assert all(0.8 < row["page_fill"] < 1 and row["decode_tokens_per_second"] > 0 for row in (exact, int8))
+    moments = [n for window in (50, 50, 20) for n in range(1, window + 1)]
+    fill = sum(moments) / sum(16 * math.ceil(n / 16) for n in moments)
+    assert all(row["page_fill"] == pytest.approx(fill) for row in (exact, int8))
+    assert all(row["decode_tokens_per_second"] > 0 for row in (exact, int8))
     assert all(row["passkeys"] == [] for row in (exact, int8))  # no room for any
     names = [element.text for element in ElementTree.parse(files["svg"]).iter("{http://www.w3.org/2000/svg}text")]
     assert {"f16", "int8"} <= set(names)
@@ -64,6 +68,19 @@ def test_passkeys_are_looked_for(tmp_path, text):
         [(160, depth, 1) for depth in (0, 25, 50, 75, 100)]
     # SmolLM2 finds most keys in so short a text.
     assert sum(key["found"] for key in asked) >= 3
+
+
+def test_a_window_with_sinks_takes_less(tmp_path, text):
+    path = tmp_path / "eval.json"
+    code, _, err = banyan.run("eval", "--model", banyan.MODEL, "--text", text, "--configs",
+                              "f16+streaming:sinks=4,window=28", "--tokens", 96, "--context", 96, "--threads", 2,
+                              "--json", path)
+    assert (code, err) == (0, ""), err
+    exact, streaming = json.loads(path.read_text())["configurations"]
+    assert streaming["name"] == "f16+streaming:sinks=4,window=28"
+    # The sinks' page, and the 28 keys in at most 3 others.
+    assert (exact["peak_bytes"], streaming["peak_bytes"]) == (6 * 16 * 23_040, 4 * 16 * 23_040)
+    assert exact["mean_kl"] == 0 < streaming["mean_kl"] < 1
 
 
 def test_tables_go_into_a_page(tmp_path, text):
@@ -89,7 +106,11 @@ def test_what_cannot_be_evaluated_is_one_clear_line(tmp_path, text):
         line = refused("--model", banyan.MODEL, "--text", path)
         assert words in line and f"--text {path}" in line
     assert "'int9'" in refused("--model", banyan.MODEL, "--text", text, "--configs", "f16,int9")
-    assert "the policy 'h2o'" in refused("--model", banyan.MODEL, "--text", text, "--configs", "f16+h2o:budget=9")
+    assert "'h2o' is not known" in refused("--model", banyan.MODEL, "--text", text, "--configs", "f16+h2o:budget=9")
+    assert "smaller than the sinks, 4" in refused("--model", banyan.MODEL, "--text", text, "--configs",
+                                             "f16+streaming:window=3")
+    assert "over the context of 20" in refused("--model", banyan.MODEL, "--text", text, "--context", 20, "--configs",
+                                               "f16+streaming:window=17")
     assert "8192" in refused("--model", banyan.MODEL, "--text", text, "--context", 8193)
     assert "/nowhere.gguf" in refused("--model", "/nowhere.gguf", "--text", text)
     assert str(text) in refused("--model", text, "--text", text)

@@ -79,9 +79,9 @@ TEST(Reading, HoldsThePagesThatItsTokensNeed) {
   const auto model = Load(kernels::KvFormat::kF16);
   Reading reading(*model, kPageSize);
   ASSERT_TRUE(reading.Read(Tokens(8, 1), Logits::kNone).ok());
-  EXPECT_EQ(reading.use().pages, 1);
+  EXPECT_EQ(reading.use().peak_pages, 1);
   ASSERT_TRUE(reading.Read(Tokens(1, 2), Logits::kNone).ok());
-  EXPECT_EQ(reading.use().pages, 2);
+  EXPECT_EQ(reading.use().peak_pages, 2);
   EXPECT_EQ(reading.use().tokens, 9);
   // As if the tokens came one by one: 1..8 in a page of 8 slots, and 9 in two.
   EXPECT_EQ(reading.use().slots_over_time, 8 * 8 + 16);
@@ -93,7 +93,7 @@ TEST(Reading, FillsThePoolToItsLastSlot) {
   ASSERT_EQ(model->pages(), kPages);
   Reading reading(*model, kPageSize);
   ASSERT_TRUE(ReadPrompt(Tokens(kPages * kPageSize, 1), kBatchTokens, reading).ok());
-  EXPECT_EQ(reading.use().pages, kPages);
+  EXPECT_EQ(reading.use().peak_pages, kPages);
   EXPECT_DEATH((void)reading.Read(Tokens(1, 2), Logits::kNone), "CHECK failed");
 }
 
@@ -110,6 +110,46 @@ TEST(Reading, TheSameLogitsComeInChunksAndAtOnce) {
   ASSERT_TRUE(parts.Read(std::span(text).last(1), Logits::kReturnAll).ok());
   EXPECT_EQ(std::vector<float>(parts.logits().begin(), parts.logits().end()), last);
   EXPECT_EQ(parts.greedy(), greedy);
+}
+
+TEST(Reading, GivesUpPagesThatNoWindowReaches) {
+  const auto model = Load(kernels::KvFormat::kF16);
+  // Sinks in the first page; 16 keys lie in at most 3 pages of 8. The text has three times as many
+  // tokens as the pool has slots.
+  Reading reading(*model, kPageSize, {.window = 16, .sinks = 4});
+  ASSERT_TRUE(ReadPrompt(Tokens(3 * kPages * kPageSize, 1), kBatchTokens, reading).ok());
+  EXPECT_EQ(reading.use().tokens, 3 * kPages * kPageSize);
+  EXPECT_EQ(reading.use().peak_pages, 4);
+}
+
+TEST(Reading, AWindowSeesTheSameInChunksAndOneByOne) {
+  const auto model = Load(kernels::KvFormat::kF16);
+  const Window text = Tokens(60, 4);
+  const auto last = [&](std::int32_t chunk) {
+    Reading reading(*model, kPageSize, {.window = 9, .sinks = 3});
+    EXPECT_TRUE(ReadPrompt(std::span(text).first(59), chunk, reading).ok());
+    EXPECT_TRUE(reading.Read(std::span(text).last(1), Logits::kReturnAll).ok());
+    return std::vector<float>(reading.logits().begin(), reading.logits().end());
+  };
+  const std::vector<float> one_by_one = last(1);
+  EXPECT_EQ(last(16), one_by_one);
+  EXPECT_EQ(last(7), one_by_one);
+}
+
+TEST(CompareOverText, AWindowCostsNothingUntilItCuts) {
+  const auto exact = Load(kernels::KvFormat::kF16);
+  const auto other = Load(kernels::KvFormat::kF16);
+  const auto divergence = [&](int tokens) {
+    EvaluatedModel streaming = Evaluated(*other);
+    streaming.window = {.window = 16, .sinks = 4};
+    const std::vector<Window> windows = {Tokens(tokens, 1)};
+    const auto result = CompareOverText(windows, Evaluated(*exact), streaming, Ignore);
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result->quality.mean_divergence;
+  };
+  // The last token of a window predicts nothing.
+  EXPECT_EQ(divergence(21), 0);
+  EXPECT_GT(divergence(22), 0);
 }
 
 TEST(CompareOverText, ExactPagesAreExactlyThemselves) {

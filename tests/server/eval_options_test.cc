@@ -145,10 +145,25 @@ TEST(Configurations, WhatIsNotKnownIsNamedWithWhatIs) {
   EXPECT_THAT(Error("window=3"), HasSubstr("'window=3'"));
 }
 
-TEST(Configurations, APolicyThatIsNotKnownIsRefusedByItsName) {
-  EXPECT_THAT(Error("f16+h2o"), HasSubstr("the policy 'h2o'"));
-  EXPECT_THAT(Error("int8+h2o:budget=10,recent=5,f16"), HasSubstr("the policy 'h2o'"));
-  EXPECT_THAT(Error("f16+"), HasSubstr("the policy ''"));
+TEST(Configurations, MayHaveAPolicy) {
+  const auto configurations =
+      ParseConfigurations("f16+streaming:sinks=8,window=100,int8,int8+streaming:window=20");
+  ASSERT_TRUE(configurations.ok()) << configurations.status();
+  ASSERT_THAT(Names(*configurations), ElementsAre("f16", "f16+streaming:sinks=8,window=100", "int8",
+                                                  "int8+streaming:window=20"));
+  EXPECT_FALSE(configurations->at(0).policy.has_value());
+  EXPECT_EQ(configurations->at(1).policy, (scheduler::KvPolicy{.sinks = 8, .window = 100}));
+  EXPECT_FALSE(configurations->at(2).policy.has_value());
+  EXPECT_EQ(configurations->at(3).policy, scheduler::KvPolicy{.window = 20});
+  EXPECT_EQ(configurations->at(3).format, kernels::KvFormat::kInt8);
+}
+
+TEST(Configurations, WhatIsWrongWithAPolicyIsSaidWithItsConfiguration) {
+  EXPECT_THAT(Error("f16+h2o"), AllOf(HasSubstr("'f16+h2o'"), HasSubstr("'h2o' is not known")));
+  EXPECT_THAT(Error("int8+h2o:budget=10,recent=5,f16"), HasSubstr("'int8+h2o:budget=10,recent=5'"));
+  EXPECT_THAT(Error("f16+"), HasSubstr("'f16+'"));
+  EXPECT_THAT(Error("f16+streaming:budget=9"), HasSubstr("'budget'"));
+  EXPECT_THAT(Error("f16+streaming:window=x"), HasSubstr("'x'"));
 }
 
 TEST(Configurations, NoneIsThereTwice) {
