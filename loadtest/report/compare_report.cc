@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/html.h"
 #include "base/utf8.h"
 #include "loadtest/report/compare.h"
 #include "loadtest/report/format.h"

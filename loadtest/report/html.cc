@@ -1,3 +1,4 @@
+#include "base/html.h"
 #include "absl/strings/str_cat.h"
 #include "loadtest/report/plot.h"
 

@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/html.h"
 #include "loadtest/report/format.h"
 #include "loadtest/report/page_parts.h"
 #include "loadtest/report/report.h"

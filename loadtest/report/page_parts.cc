@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "base/html.h"
 
 namespace banyan::loadtest {
 

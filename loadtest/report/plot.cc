@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/check.h"
-#include "base/utf8.h"
+#include "base/html.h"
 #include "loadtest/report/axis.h"
 #include "loadtest/report/format.h"
 
@@ -279,26 +279,6 @@ std::string Svg(const Plot& plot) {
   return absl::StrCat("<figure class=\"plot\"><figcaption>", EscapeHtml(plot.title),
                       "</figcaption>", Legend(plot), Drawing(plot).Svg(), Note(plot),
                       "</figure>\n");
-}
-
-std::string EscapeHtml(const std::string& text) {
-  std::string escaped;
-  for (const char c : ToValidUtf8(text)) {
-    if (c == '&') {
-      escaped += "&amp;";
-    } else if (c == '<') {
-      escaped += "&lt;";
-    } else if (c == '>') {
-      escaped += "&gt;";
-    } else if (c == '"') {
-      escaped += "&quot;";
-    } else if (static_cast<unsigned char>(c) < ' ') {
-      escaped += ' ';  // neither HTML nor XML has a way to write most of these
-    } else {
-      escaped += c;
-    }
-  }
-  return escaped;
 }
 
 }  // namespace banyan::loadtest

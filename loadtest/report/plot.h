@@ -57,6 +57,5 @@ std::string Svg(const Plot& plot);
 
 // The page around plots and tables: head, style for light and dark, `body` as it is.
 std::string HtmlPage(const std::string& title, const std::string& body);
-std::string EscapeHtml(const std::string& text);
 
 }  // namespace banyan::loadtest

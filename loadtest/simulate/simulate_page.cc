@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/html.h"
 #include "loadtest/report/page_parts.h"
 #include "loadtest/simulate/simulate_report.h"
 

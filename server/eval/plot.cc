@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "base/utf8.h"
+#include "base/html.h"
 #include "server/eval/plot_layout.h"
 #include "server/eval/report.h"
 #include "server/quantity.h"
@@ -28,22 +28,6 @@ constexpr std::string_view kStyle =
     ".paper{fill:#0d1117}.ink{fill:#e6edf3}.grid{stroke:#30363d}.axis{stroke:#8b949e}"
     ".dot{fill:#58a6ff}.bar{stroke:#58a6ff}.lead{stroke:#8b949e}}";
 
-std::string Escaped(const std::string& text) {
-  std::string escaped;
-  for (const char c : ToValidUtf8(text)) {
-    if (c == '&') {
-      escaped += "&amp;";
-    } else if (c == '<') {
-      escaped += "&lt;";
-    } else if (c == '>') {
-      escaped += "&gt;";
-    } else {
-      escaped += static_cast<unsigned char>(c) < ' ' ? ' ' : c;  // XML has no way to write most
-    }
-  }
-  return escaped;
-}
-
 std::string Px(double length) { return absl::StrFormat("%.1f", length); }
 
 std::string Line(std::string_view kind, double x1, double y1, double x2, double y2) {
@@ -53,7 +37,7 @@ std::string Line(std::string_view kind, double x1, double y1, double x2, double 
 
 std::string Text(double x, double y, std::string_view anchor, const std::string& text) {
   return absl::StrCat("<text class=\"ink\" x=\"", Px(x), "\" y=\"", Px(y), "\" text-anchor=\"",
-                      std::string(anchor), "\">", Escaped(text), "</text>\n");
+                      std::string(anchor), "\">", EscapeHtml(text), "</text>\n");
 }
 
 // What is drawn of a configuration, in the units of the axes.
@@ -140,7 +124,7 @@ std::string EvalAsSvg(const EvalReport& report) {
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 ", kWidth, " ", kHeight,
       "\" width=\"", kWidth, "\" height=\"", kHeight,
       "\" role=\"img\" font-family=\"system-ui,sans-serif\" font-size=\"13\">\n<title>",
-      Escaped(title),
+      EscapeHtml(title),
       "</title>\n<desc>How much perplexity grows beside exact f16 pages, against the memory of a "
       "token.</desc>\n<style>",
       std::string(kStyle), "</style>\n<rect class=\"paper\" width=\"", kWidth, "\" height=\"",
