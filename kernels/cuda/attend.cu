@@ -1,0 +1,301 @@
+// Attention over pages by chunks of keys, as decoding wants it: a block has one chunk of one row,
+// one KV head, and up to kQueries of the query heads that share it; partials of all chunks are
+// merged by a second kernel, in the order of the chunks.
+//
+// A key is read by kLanes lanes, eight dimensions each, and a warp reads kWarp / kLanes keys at
+// once. In a chunk everything has its place by the number of the key, so a row's bits depend on
+// its own keys alone; keys that it does not see are not read.
+
+#include "kernels/cuda/device.h"
+#include "kernels/cuda/dispatch.h"
+#include "kernels/cuda/kernels.h"
+#include "kernels/cuda/kv_numbers.cuh"
+#include "kernels/cuda/reduce.cuh"
+#include "kernels/require.h"
+
+namespace banyan::kernels::cuda {
+namespace {
+
+constexpr int kThreads = 128;
+constexpr int kWarps = kThreads / kWarp;
+constexpr int kChunk = AttentionItem::kChunkKeys;
+constexpr int kMaxQueries = 8;
+
+struct AttendArguments {
+  const float* q;
+  AttentionWork work;
+  PageView pages;
+  AttentionPartials partials;
+  float scale;
+  int layer;
+  int heads;
+  int tiles;  // of kQueries query heads, in a group
+};
+
+// What a block has to do.
+struct Task {
+  std::int64_t row;
+  std::int64_t item;
+  int kv_head;
+  int first_head;  // of the queries
+  int queries;     // <= kQueries
+  int first_key;   // of the chunk; the keys below count from it
+  int begin;       // the first key that is seen
+  int end;         // behind the last
+};
+
+template <int kQueries>
+__device__ __forceinline__ Task FindTask(const AttendArguments& a) {
+  const AttentionItem item = a.work.items[blockIdx.x];
+  const int position = a.work.positions[item.row];
+  const int group = a.heads / a.pages.kv_heads;
+  const int tile = static_cast<int>(blockIdx.y) % a.tiles;
+  Task task;
+  task.row = item.row;
+  task.item = blockIdx.x;
+  task.kv_head = static_cast<int>(blockIdx.y) / a.tiles;
+  task.first_head = task.kv_head * group + tile * kQueries;
+  task.queries = group - tile * kQueries < kQueries ? group - tile * kQueries : kQueries;
+  task.first_key = item.first_key;
+  const int oldest = a.work.window == 0 ? 0 : position + 1 - a.work.window;
+  task.begin = oldest > item.first_key ? oldest - item.first_key : 0;
+  const int seen = position + 1 - item.first_key;
+  task.end = seen < kChunk ? seen : kChunk;
+  return task;
+}
+
+// Where each key of the chunk lies in memory, and its scales.
+__device__ __forceinline__ void FindKeys(const AttendArguments& a, const Task& task,
+                                         Shared<std::int64_t> places,
+                                         Shared<std::int64_t> scale_places) {
+  const std::int32_t* table = a.work.tables + a.work.first_page[task.row];
+  for (int j = task.begin + threadIdx.x; j < task.end; j += kThreads) {
+    const int key = task.first_key + j;
+    const std::int32_t page = table[key / a.pages.page_size];
+    const std::int32_t slot = key % a.pages.page_size;
+    places[j] = a.pages.KeyAt(page, a.layer, task.kv_head, slot);
+    scale_places[j] = a.pages.ScaleAt(page, a.layer, task.kv_head, slot);
+  }
+}
+
+__device__ __forceinline__ float LoadScale(const AttendArguments& a, std::int64_t place) {
+  return ToFloat(*reinterpret_cast<const Half*>(a.pages.memory + place));
+}
+
+// scores[query][key] of the keys that are seen.
+template <KvFormat kFormat, int kLanes, int kQueries>
+__device__ __forceinline__ void ScoreKeys(const AttendArguments& a, const Task& task,
+                                          Shared<std::int64_t> places,
+                                          Shared<std::int64_t> scale_places, Shared<float> scores) {
+  constexpr int kKeys = kWarp / kLanes;  // of a warp at once
+  constexpr int kNumberBytes = sizeof(typename KvNumber<kFormat>::Type);
+  const int lane = threadIdx.x % kWarp;
+  const int first_dim = lane % kLanes * kVector;
+  const bool has_dims = first_dim < a.pages.head_dim;
+  float query[kQueries][kVector] = {};
+  for (int n = 0; n < kQueries; ++n) {
+    if (n >= task.queries || !has_dims) continue;
+    const float* from =
+        a.q + (task.row * a.heads + task.first_head + n) * a.pages.head_dim + first_dim;
+    for (int i = 0; i < kVector; ++i) query[n][i] = from[i] * a.scale;
+  }
+  for (int base = 0; base < task.end; base += kWarps * kKeys) {
+    const int j = base + static_cast<int>(threadIdx.x) / kLanes;
+    const bool seen = j >= task.begin && j < task.end;
+    float key[kVector] = {};
+    if (seen && has_dims) {
+      const float scale = kFormat == KvFormat::kInt8 ? LoadScale(a, scale_places[j]) : 1.0F;
+      LoadNumbers<kFormat>(a.pages.memory + places[j] + first_dim * kNumberBytes, scale, key);
+    }
+    for (int n = 0; n < kQueries; ++n) {
+      float score = 0.0F;
+      for (int i = 0; i < kVector; ++i) score = fmaf(query[n][i], key[i], score);
+      for (int bits = kLanes / 2; bits > 0; bits /= 2)
+        score += __shfl_xor_sync(kAllLanes, score, bits);
+      if (seen && n < task.queries && lane % kLanes == 0) scores[n * kChunk + j] = score;
+    }
+  }
+}
+
+// Scores become weights, exp(score - greatest). A warp has every fourth query.
+__device__ __forceinline__ void WeighKeys(const AttendArguments& a, const Task& task,
+                                          Shared<float> scores) {
+  const int lane = threadIdx.x % kWarp;
+  for (int n = threadIdx.x / kWarp; n < task.queries; n += kWarps) {
+    Shared<float> row = scores + n * kChunk;
+    float greatest = -INFINITY;
+    for (int j = lane; j < task.end; j += kWarp)
+      if (j >= task.begin) greatest = fmaxf(greatest, row[j]);
+    greatest = WarpGreatest(greatest);
+    float sum = 0.0F;
+    for (int j = lane; j < task.end; j += kWarp) {
+      if (j < task.begin) continue;
+      const float weight = expf(row[j] - greatest);
+      row[j] = weight;
+      sum += weight;
+    }
+    sum = WarpSum(sum);
+    if (lane != 0) continue;
+    const std::int64_t at = task.item * a.heads + task.first_head + n;
+    a.partials.greatest[at] = greatest;
+    a.partials.sums[at] = sum;
+  }
+}
+
+// sums[warp][query][dimension] of the values that a warp has read, weighted.
+template <KvFormat kFormat, int kLanes, int kQueries>
+__device__ __forceinline__ void SumValues(const AttendArguments& a, const Task& task,
+                                          Shared<std::int64_t> places,
+                                          Shared<std::int64_t> scale_places, Shared<float> weights,
+                                          Shared<float> sums) {
+  constexpr int kKeys = kWarp / kLanes;
+  constexpr int kNumberBytes = sizeof(typename KvNumber<kFormat>::Type);
+  const int lane = threadIdx.x % kWarp;
+  const int first_dim = lane % kLanes * kVector;
+  const bool has_dims = first_dim < a.pages.head_dim;
+  float sum[kQueries][kVector] = {};
+  for (int base = 0; base < task.end; base += kWarps * kKeys) {
+    const int j = base + static_cast<int>(threadIdx.x) / kLanes;
+    if (j < task.begin || j >= task.end || !has_dims) continue;
+    float value[kVector];
+    const float scale = kFormat == KvFormat::kInt8
+                            ? LoadScale(a, scale_places[j] + a.pages.page_size * sizeof(Half))
+                            : 1.0F;
+    LoadNumbers<kFormat>(
+        a.pages.memory + places[j] + a.pages.values_after() + first_dim * kNumberBytes, scale,
+        value);
+    for (int n = 0; n < kQueries; ++n) {
+      if (n >= task.queries) break;
+      const float weight = weights[n * kChunk + j];
+      for (int i = 0; i < kVector; ++i) sum[n][i] = fmaf(weight, value[i], sum[n][i]);
+    }
+  }
+  const int warp = threadIdx.x / kWarp;
+  for (int n = 0; n < kQueries; ++n) {
+    for (int i = 0; i < kVector; ++i) {
+      for (int bits = kWarp / 2; bits >= kLanes; bits /= 2)
+        sum[n][i] += __shfl_xor_sync(kAllLanes, sum[n][i], bits);
+      if (lane < kLanes && has_dims)
+        sums[(warp * kQueries + n) * a.pages.head_dim + first_dim + i] = sum[n][i];
+    }
+  }
+}
+
+// Bytes of the block's memory, part after part.
+template <int kQueries>
+struct AttendMemory {
+  static constexpr int kPlaces = 0;
+  static constexpr int kScalePlaces = kPlaces + kChunk * 8;
+  static constexpr int kScores = kScalePlaces + kChunk * 8;
+  static constexpr int kSums = kScores + kQueries * kChunk * 4;
+  static constexpr int Bytes(int head_dim) { return kSums + kWarps * kQueries * head_dim * 4; }
+};
+
+template <KvFormat kFormat, int kLanes, int kQueries>
+__global__ void __launch_bounds__(kThreads) AttendKernel(AttendArguments a) {
+  using Memory = AttendMemory<kQueries>;
+  Shared<std::int64_t> places = DynamicShared<std::int64_t>(Memory::kPlaces);
+  Shared<std::int64_t> scale_places = DynamicShared<std::int64_t>(Memory::kScalePlaces);
+  Shared<float> scores = DynamicShared<float>(Memory::kScores);
+  Shared<float> sums = DynamicShared<float>(Memory::kSums);
+  const Task task = FindTask<kQueries>(a);
+  FindKeys(a, task, places, scale_places);
+  __syncthreads();
+  ScoreKeys<kFormat, kLanes, kQueries>(a, task, places, scale_places, scores);
+  __syncthreads();
+  WeighKeys(a, task, scores);
+  __syncthreads();
+  SumValues<kFormat, kLanes, kQueries>(a, task, places, scale_places, scores, sums);
+  __syncthreads();
+  const int head_dim = a.pages.head_dim;
+  float* out = a.partials.values + (task.item * a.heads + task.first_head) * head_dim;
+  for (int i = threadIdx.x; i < task.queries * head_dim; i += kThreads) {
+    float sum = 0.0F;
+    for (int warp = 0; warp < kWarps; ++warp) sum += sums[warp * kQueries * head_dim + i];
+    out[i] = sum;
+  }
+}
+
+template <class T>
+__global__ void MergeKernel(AttentionWork work, AttentionPartials partials, int head_dim,
+                            T* __restrict__ out) {
+  const std::int64_t row = blockIdx.x;
+  const std::int64_t heads = gridDim.y;
+  const int begin = work.first_item[row];
+  const int end = work.first_item[row + 1];
+  float greatest = -INFINITY;
+  for (int item = begin; item < end; ++item)
+    greatest = fmaxf(greatest, partials.greatest[item * heads + blockIdx.y]);
+  for (int d = threadIdx.x; d < head_dim; d += kThreads) {
+    float sum = 0.0F;
+    float value = 0.0F;
+    for (int item = begin; item < end; ++item) {
+      const std::int64_t at = item * heads + blockIdx.y;
+      const float factor = expf(partials.greatest[at] - greatest);
+      sum = fmaf(factor, partials.sums[at], sum);
+      value = fmaf(factor, partials.values[at * head_dim + d], value);
+    }
+    out[(row * heads + blockIdx.y) * head_dim + d] = Rounded<T>(value / sum);
+  }
+}
+
+template <KvFormat kFormat, int kLanes, int kQueries>
+void LaunchAttend(Stream stream, AttendArguments arguments) {
+  const int group = arguments.heads / arguments.pages.kv_heads;
+  arguments.tiles = (group + kQueries - 1) / kQueries;
+  const dim3 grid(static_cast<unsigned>(arguments.work.item_count),
+                  static_cast<unsigned>(arguments.pages.kv_heads * arguments.tiles));
+  Launch(AttendKernel<kFormat, kLanes, kQueries>, grid, kThreads,
+         AttendMemory<kQueries>::Bytes(arguments.pages.head_dim), stream, arguments);
+}
+
+// The fewest lanes that hold a head, and the fewest queries that hold a group.
+template <KvFormat kFormat, int kLanes>
+void LaunchGroup(Stream stream, const AttendArguments& arguments) {
+  const int group = arguments.heads / arguments.pages.kv_heads;
+  if (group == 1) return LaunchAttend<kFormat, kLanes, 1>(stream, arguments);
+  if (group == 2) return LaunchAttend<kFormat, kLanes, 2>(stream, arguments);
+  if (group <= 4) return LaunchAttend<kFormat, kLanes, 4>(stream, arguments);
+  LaunchAttend<kFormat, kLanes, kMaxQueries>(stream, arguments);
+}
+
+template <KvFormat kFormat>
+void LaunchHead(Stream stream, const AttendArguments& arguments) {
+  const int vectors = arguments.pages.head_dim / kVector;
+  if (vectors <= 8) return LaunchGroup<kFormat, 8>(stream, arguments);
+  if (vectors <= 16) return LaunchGroup<kFormat, 16>(stream, arguments);
+  LaunchGroup<kFormat, 32>(stream, arguments);
+}
+
+void LaunchFormat(Stream stream, const AttendArguments& arguments) {
+  switch (arguments.pages.format) {
+    case KvFormat::kF16:
+      return LaunchHead<KvFormat::kF16>(stream, arguments);
+    case KvFormat::kBf16:
+      return LaunchHead<KvFormat::kBf16>(stream, arguments);
+    case KvFormat::kFp8:
+      return LaunchHead<KvFormat::kFp8>(stream, arguments);
+    case KvFormat::kInt8:
+      return LaunchHead<KvFormat::kInt8>(stream, arguments);
+  }
+}
+
+}  // namespace
+
+void Attend(Stream stream, const float* q, std::int32_t heads, float scale,
+            const AttentionWork& work, const PageView& pages, std::int32_t layer,
+            const AttentionPartials& partials, Output out) {
+  if (work.rows == 0) return;
+  Require(pages.head_dim % kVector == 0 && pages.head_dim <= kMaxHeadDim,
+          "a head of these dimensions does not fit a warp");
+  Require(heads % pages.kv_heads == 0 && heads / pages.kv_heads <= kMaxGroup,
+          "query heads are whole groups, and not too many of them");
+  LaunchFormat(stream, {q, work, pages, partials, scale, layer, heads, 1});
+  ForType(out.type, [&](auto number) {
+    using T = decltype(number);
+    Launch(MergeKernel<T>, dim3(static_cast<unsigned>(work.rows), static_cast<unsigned>(heads)),
+           kThreads, 0, stream, work, partials, pages.head_dim, static_cast<T*>(out.data));
+  });
+}
+
+}  // namespace banyan::kernels::cuda

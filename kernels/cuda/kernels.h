@@ -1,0 +1,103 @@
+// The kernels as the host calls them: every pointer is to the device's memory, every call returns
+// at once and is done in the order of its stream. Matrices are row-major and without gaps.
+//
+// Sums have one order, which depends on the length of a row and the positions of keys alone: a
+// row's result is the same bits in any batch.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/cuda/numbers.h"
+#include "kernels/cuda/pages.h"
+#include "kernels/cuda/runtime.h"
+#include "kernels/tensor.h"
+
+namespace banyan::kernels::cuda {
+
+// A vector or matrix of Half, Bf16 or floats.
+struct Numbers {
+  const void* data = nullptr;
+  NumberType type = NumberType::kF32;
+};
+struct Output {
+  void* data = nullptr;
+  NumberType type = NumberType::kF32;
+};
+
+// x[i] = factor * row ids[i] of the table; x is [rows, cols].
+void Embed(Stream stream, Numbers table, std::int64_t cols, const std::int32_t* ids,
+           std::int32_t rows, float factor, float* x);
+
+// out[i] = x[r] / sqrt(mean(x[r]^2) + eps) * weight, r = chosen[i], or i where chosen is null.
+// Zhang & Sennrich, "Root mean square layer normalization", 2019.
+void RmsNorm(Stream stream, const float* x, const std::int32_t* chosen, const float* weight,
+             float eps, std::int32_t rows, std::int32_t cols, Output out);
+// x[i] += in[i] / sqrt(mean(in[i]^2) + eps) * weight.
+void RmsNormAdd(Stream stream, const float* in, const float* weight, float eps, std::int32_t rows,
+                std::int32_t cols, float* x);
+// In place: each of `heads` runs of head_dim values normalized as by RmsNorm.
+void RmsNormHeads(Stream stream, const float* weight, float eps, std::int64_t heads,
+                  std::int32_t head_dim, float* x);
+
+// out[i] = function(gate[i]) * up[i], `count` of them.
+void Gate(Stream stream, GateFunction function, const float* gate, const float* up,
+          std::int64_t count, Output out);
+
+// out[i] = which value of row i is the greatest, the first of equals; -1 where one is not finite.
+void Argmax(Stream stream, const float* x, std::int32_t rows, std::int32_t cols, std::int32_t* out);
+
+// A row's cosine and sine for every pair, [rows, pairs][2]: of the angle position * frequency,
+// which is computed in double.
+void RopeAngles(Stream stream, const std::int32_t* positions, const double* frequencies,
+                std::int32_t rows, std::int32_t pairs, float* angles);
+
+struct RopeStep {
+  float* q = nullptr;  // [rows, heads * head_dim], turned in place
+  float* k = nullptr;  // [rows, kv_heads * head_dim], likewise
+  const float* v = nullptr;
+  std::int32_t rows = 0;
+  std::int32_t heads = 0;
+  const float* angles = nullptr;  // of RopeAngles
+  std::int32_t dims = 0;          // the first of a head, which are turned; 0: none
+  RopePairs pairs = RopePairs::kNeighbours;
+  const std::int64_t* slots = nullptr;  // page * page_size + slot, for each row
+};
+// Turns q and k, and rounds k and v into their slots.
+void RopeAndStore(Stream stream, const RopeStep& step, const PageView& pages, std::int32_t layer);
+
+// A chunk of kChunkKeys keys, counted from key 0, that a row attends to.
+struct AttentionItem {
+  static constexpr std::int32_t kChunkKeys = 256;
+  std::int32_t row = 0;
+  std::int32_t first_key = 0;  // a multiple of kChunkKeys
+};
+
+// What a step attends to, the same for all its layers that have one window (attention_plan.h).
+struct AttentionWork {
+  const AttentionItem* items = nullptr;      // row after row, chunks in order
+  const std::int32_t* first_item = nullptr;  // [rows + 1]
+  const std::int32_t* positions = nullptr;   // [rows]
+  const std::int64_t* first_page = nullptr;  // [rows]: where a row's table begins in `tables`
+  const std::int32_t* tables = nullptr;      // page ids
+  std::int32_t rows = 0;
+  std::int32_t item_count = 0;
+  std::int32_t window = 0;  // 0: all keys up to a row's own
+};
+
+// What a chunk is worth to a head: greatest score, sum of weights, weighted values.
+struct AttentionPartials {
+  float* greatest = nullptr;  // [items, heads]
+  float* sums = nullptr;      // [items, heads]
+  float* values = nullptr;    // [items, heads, head_dim]
+};
+
+inline constexpr std::int32_t kMaxHeadDim = 256;  // of Attend; a multiple of 8
+inline constexpr std::int32_t kMaxGroup = 64;     // query heads of one KV head
+
+// Attention of q ([rows, heads * head_dim]) over pages: split over chunks, whose partials are
+// merged in their order. Dao et al., "Flash-Decoding for long-context inference", 2023.
+void Attend(Stream stream, const float* q, std::int32_t heads, float scale,
+            const AttentionWork& work, const PageView& pages, std::int32_t layer,
+            const AttentionPartials& partials, Output out);
+
+}  // namespace banyan::kernels::cuda
