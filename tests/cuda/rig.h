@@ -1,0 +1,93 @@
+// Pages on the device, sequences in them, and attention in double precision, for tests of kernels.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "kernels/cuda/attention_plan.h"
+#include "kernels/cuda/kernels.h"
+#include "kernels/cuda/pages.h"
+#include "tests/cuda/device_array.h"
+#include "tests/kernels/rig.h"
+
+namespace banyan::kernels::cuda::testing {
+
+using kernels::testing::RandomRows;
+using kernels::testing::Row;
+using kernels::testing::Rows;
+
+Row Flat(const Rows& rows);
+Rows Unflat(const Row& values, std::int64_t cols);
+
+struct Heads {
+  std::int32_t heads = 1;
+  std::int32_t kv_heads = 1;
+  std::int32_t head_dim = 8;
+  std::int32_t page_size = 16;
+  KvFormat format = KvFormat::kF16;
+};
+
+// A device's page store, whose bytes are 0xff where nothing was written: NaN in every format.
+class Pages {
+ public:
+  Pages(const Heads& heads, std::int32_t layers, std::int32_t count);
+  const PageView& view() const { return view_; }
+  std::vector<std::byte> Read() const { return memory_->Read(); }
+
+ private:
+  std::unique_ptr<DeviceArray<std::byte>> memory_;
+  PageView view_;
+};
+
+// The plan of a step in device memory.
+class DevicePlan {
+ public:
+  DevicePlan(std::span<const RowRun> runs, std::int32_t page_size, std::int64_t window);
+  AttentionWork work() const;
+  const std::int64_t* slots() const { return slots_.data(); }
+
+ private:
+  explicit DevicePlan(const AttentionPlan& plan, std::int64_t window);
+  std::int64_t window_;
+  DeviceArray<AttentionItem> items_;
+  DeviceArray<std::int32_t> first_item_;
+  DeviceArray<std::int32_t> positions_;
+  DeviceArray<std::int64_t> first_page_;
+  DeviceArray<std::int32_t> tables_;
+  DeviceArray<std::int64_t> slots_;
+};
+
+// Sequences of these lengths with random keys and values, written to pages in random places.
+class Sequences {
+ public:
+  Sequences(const Heads& heads, const std::vector<std::int32_t>& lengths, std::uint32_t seed);
+
+  // The last `rows` positions of every sequence attend, `q` a row for each: [rows, heads * dim].
+  Row Attend(const Rows& q, std::int32_t rows, std::int64_t window) const;
+  // The same for one sequence alone.
+  Row AttendAlone(const Rows& q, std::int32_t sequence, std::int32_t rows,
+                  std::int64_t window) const;
+  // The same in double precision, of the numbers that pages keep.
+  std::vector<double> Reference(const Rows& q, std::int32_t rows, std::int64_t window) const;
+
+  float Scale() const;
+  std::vector<std::int32_t>& table(std::int32_t sequence) { return tables_[sequence]; }
+
+ private:
+  static constexpr std::int32_t kLayer = 1;
+  void Store();
+  Row Run(const Rows& q, std::span<const RowRun> runs, std::int64_t window) const;
+  std::vector<double> ReferenceRow(const Row& q, std::int32_t sequence, std::int32_t position,
+                                   std::int64_t window) const;
+
+  Heads heads_;
+  std::vector<std::int32_t> lengths_;
+  std::vector<std::vector<std::int32_t>> tables_;
+  std::vector<Rows> keys_;  // by sequence and position, as pages keep them
+  std::vector<Rows> values_;
+  Pages pages_;
+};
+
+}  // namespace banyan::kernels::cuda::testing
