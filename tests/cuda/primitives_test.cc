@@ -23,8 +23,8 @@ constexpr unsigned kAll = 0xffffffffU;
 
 // Runs `kernel` by index and in several random orders; every order gives the same.
 template <class T, class... P>
-std::vector<T> Run(std::size_t count, void (*kernel)(T*, P...), dim3 grid, dim3 block,
-                   std::size_t shared, P... arguments) {
+std::vector<T> RunInAnyOrder(std::size_t count, void (*kernel)(T*, P...), dim3 grid, dim3 block,
+                             std::size_t shared, P... arguments) {
   std::vector<T> first;
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
     Trial trial({.seed = seed});
@@ -46,7 +46,7 @@ void NameThreads(unsigned* out) {
 }
 
 TEST(Primitives, EveryThreadOfEveryBlockRunsOnceWithItsIndices) {
-  const auto out = Run(24 * 30, NameThreads, dim3(2, 3, 4), dim3(5, 3, 2), 0);
+  const auto out = RunInAnyOrder(24 * 30, NameThreads, dim3(2, 3, 4), dim3(5, 3, 2), 0);
   for (unsigned i = 0; i < out.size(); ++i) EXPECT_EQ(out[i], 1000 * (i / 30) + i % 30);
 }
 
@@ -58,7 +58,7 @@ void Reverse(int* out) {
 }
 
 TEST(Primitives, ABarrierShowsWhatOthersWrote) {
-  const std::vector<int> out = Run(100, Reverse, 1, 100, 0);
+  const std::vector<int> out = RunInAnyOrder(100, Reverse, 1, 100, 0);
   for (int i = 0; i < 100; ++i) EXPECT_EQ(out[i], 99 - i);
 }
 
@@ -69,7 +69,7 @@ void SayTogether(int* out) {
 }
 
 TEST(Primitives, ABarrierTellsWhetherAnyThreadSaidSo) {
-  EXPECT_THAT(Run(100, SayTogether, 1, 100, 0), Each(1));
+  EXPECT_THAT(RunInAnyOrder(100, SayTogether, 1, 100, 0), Each(1));
 }
 
 void Shuffle(int* out) {
@@ -84,7 +84,7 @@ void Shuffle(int* out) {
 }
 
 TEST(Primitives, ShufflesReadTheLaneThatTheyName) {
-  const std::vector<int> out = Run(64 * 6, Shuffle, 1, 64, 0);
+  const std::vector<int> out = RunInAnyOrder(64 * 6, Shuffle, 1, 64, 0);
   for (int thread = 0; thread < 64; ++thread) {
     const int lane = thread % 32;
     const int* row = out.data() + thread * 6;
@@ -111,7 +111,7 @@ void Vote(unsigned* out) {
 }
 
 TEST(Primitives, VotesAndReductionsKeepToTheirMask) {
-  const std::vector<unsigned> out = Run(32 * 6, Vote, 1, 32, 0);
+  const std::vector<unsigned> out = RunInAnyOrder(32 * 6, Vote, 1, 32, 0);
   for (unsigned lane = 0; lane < 32; ++lane) {
     const bool low = lane < 16;
     const auto row = std::vector<unsigned>(out.begin() + lane * 6, out.begin() + lane * 6 + 6);
@@ -133,7 +133,7 @@ void CountShared(unsigned* out) {
 }
 
 TEST(Primitives, AtomicOperationsOfOneAddressDoNotRace) {
-  EXPECT_THAT(Run(4, CountShared, 2, 64, 0), ElementsAre(128U, 128U, 126U, 18U));
+  EXPECT_THAT(RunInAnyOrder(4, CountShared, 2, 64, 0), ElementsAre(128U, 128U, 126U, 18U));
 }
 
 void MoveVectors(float* out, const float* in) {
@@ -148,7 +148,7 @@ TEST(Primitives, VectorsAndNumbersAreTheSameBytes) {
   std::vector<float> in(32);
   std::iota(in.begin(), in.end(), 1.0F);
   const std::vector<float> out =
-      Run(32, MoveVectors, 1, 8, 32 + 128, static_cast<const float*>(in.data()));
+      RunInAnyOrder(32, MoveVectors, 1, 8, 32 + 128, static_cast<const float*>(in.data()));
   EXPECT_EQ(out, std::vector<float>(in.rbegin(), in.rend()));
 }
 
@@ -169,7 +169,8 @@ void CopyLate(int* out, const int* in) {
 
 TEST(Primitives, CopiesArriveWhenTheyAreWaitedFor) {
   alignas(16) const int in[] = {1, 2, 3, 4, 5, 6, 7, 8};
-  EXPECT_THAT(Run(3, CopyLate, 1, 1, 32, static_cast<const int*>(in)), ElementsAre(4, -1, 5));
+  EXPECT_THAT(RunInAnyOrder(3, CopyLate, 1, 1, 32, static_cast<const int*>(in)),
+              ElementsAre(4, -1, 5));
 }
 
 // out[16 x 8] = a[16 x 16] b[16 x 8] + 1, whose operands are found by the tables of the PTX ISA
@@ -206,8 +207,8 @@ void ExpectProduct() {
   for (int i = 0; i < 256; ++i) a[i] = static_cast<float>(i * 37 % 17 - 8);
   for (int i = 0; i < 128; ++i) b[i] = static_cast<float>(i * 29 % 13 - 6) * 0.5F;
   const std::vector<float> out =
-      Run(128, Multiply<T>, 1, 32, 0, static_cast<const float*>(a.data()),
-          static_cast<const float*>(b.data()));
+      RunInAnyOrder(128, Multiply<T>, 1, 32, 0, static_cast<const float*>(a.data()),
+                    static_cast<const float*>(b.data()));
   for (int row = 0; row < 16; ++row) {
     for (int column = 0; column < 8; ++column) {
       float sum = 1.0F;  // exact: small halves
@@ -230,11 +231,11 @@ void RoundTrip(float* out, const float* in) {
 TEST(Primitives, NumbersAreRoundedToNearestEven) {
   const std::vector<float> in = {1.0F, 1.0F + 0x1p-11F, 1.0F + 0x3p-11F, 448.0F, 1e6F, -0.0F};
   const auto* data = static_cast<const float*>(in.data());
-  EXPECT_THAT(Run(6, RoundTrip<Half>, 1, 6, 0, data),
+  EXPECT_THAT(RunInAnyOrder(6, RoundTrip<Half>, 1, 6, 0, data),
               ElementsAre(1.0F, 1.0F, 1.0F + 0x1p-9F, 448.0F, INFINITY, -0.0F));
-  EXPECT_THAT(Run(6, RoundTrip<Fp8>, 1, 6, 0, data),
+  EXPECT_THAT(RunInAnyOrder(6, RoundTrip<Fp8>, 1, 6, 0, data),
               ElementsAre(1.0F, 1.0F, 1.0F, 448.0F, 448.0F, -0.0F));
-  EXPECT_THAT(Run(6, RoundTrip<Bf16>, 1, 6, 0, data),
+  EXPECT_THAT(RunInAnyOrder(6, RoundTrip<Bf16>, 1, 6, 0, data),
               ElementsAre(1.0F, 1.0F, 1.0F, 448.0F, 999424.0F, -0.0F));
 }
 

@@ -36,8 +36,9 @@ ALLOWED = {
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 LEFTOVER = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
-# kernels/ is free of every library, model files of JSON and HTTP.
+# kernels/ is free of every library; but the CUDA kernels' host execution has fibers of Boost.Context.
 FOREIGN = {"kernels": re.compile(r"^\s*#\s*include\s+[<\"](absl|boost|spdlog|prometheus|nlohmann)/")}
+FREE = "kernels/cuda/emulation/"
 
 
 def tracked(*patterns):
@@ -67,7 +68,7 @@ def check_sources(files):
             problem = include_problem(room, include[1]) if include else None
             if problem:
                 yield f"{name}:{number}: {problem}"
-            if room in FOREIGN and FOREIGN[room].match(line):
+            if room in FOREIGN and FOREIGN[room].match(line) and not str(name).startswith(FREE):
                 yield f"{name}:{number}: {room}/ depends on no library"
             if LEFTOVER.search(line):
                 yield f"{name}:{number}: unfinished: {line.strip()}"

@@ -17,7 +17,7 @@ class Trial {
     Races races = Races::kReported;
     std::uint64_t seed = 0;  // of the order of threads and blocks; 0: by index
     // The barrier that is left out: an element of another trial's barriers(), or empty.
-    std::string without_barrier;
+    std::string without_barrier{};
   };
 
   explicit Trial(Options options);
