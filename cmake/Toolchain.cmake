@@ -47,6 +47,7 @@ find_package(CLI11 REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(OpenSSL 3.0 REQUIRED COMPONENTS Crypto SSL)
 if(BANYAN_TESTS)
+  find_package(Boost 1.81 REQUIRED COMPONENTS context)  # for kernels/cuda/emulation
   find_package(GTest REQUIRED)
   find_package(PkgConfig REQUIRED)
   pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)

@@ -165,8 +165,7 @@ __device__ __forceinline__ void SumValues(const AttendArguments& a, const Task& 
         a.pages.memory + places[j] + a.pages.values_after() + first_dim * kNumberBytes, scale,
         value);
     for (int n = 0; n < kQueries; ++n) {
-      if (n >= task.queries) break;
-      const float weight = weights[n * kChunk + j];
+      const float weight = n < task.queries ? weights[n * kChunk + j] : 0.0F;
       for (int i = 0; i < kVector; ++i) sum[n][i] = fmaf(weight, value[i], sum[n][i]);
     }
   }

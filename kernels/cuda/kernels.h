@@ -65,6 +65,10 @@ struct RopeStep {
 // Turns q and k, and rounds k and v into their slots.
 void RopeAndStore(Stream stream, const RopeStep& step, const PageView& pages, std::int32_t layer);
 
+// The first slots of a page to another page, in all layers: for copy-on-write. No page is both read
+// and written, or written twice.
+void CopySlots(Stream stream, const SlotCopy* copies, std::int32_t count, const PageView& pages);
+
 // A chunk of kChunkKeys keys, counted from key 0, that a row attends to.
 struct AttentionItem {
   static constexpr std::int32_t kChunkKeys = 256;

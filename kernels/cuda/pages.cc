@@ -10,6 +10,8 @@ PageView ViewPages(const KvShape& shape, std::byte* memory) {
   view.head_dim = shape.head_dim;
   view.page_size = shape.page_size;
   view.slot_bytes = shape.head_dim * layout.bytes;
+  view.scale_bytes = layout.scale_bytes;
+  view.layers = shape.layers;
   view.format = shape.format;
   view.plane_bytes = std::int64_t{shape.page_size} * view.slot_bytes;
   const std::int64_t scales =

@@ -23,7 +23,9 @@ struct PageView {
   std::int32_t kv_heads = 0;
   std::int32_t head_dim = 0;
   std::int32_t page_size = 0;
-  std::int32_t slot_bytes = 0;  // of a head's key, or value
+  std::int32_t slot_bytes = 0;   // of a head's key, or value: a multiple of 8
+  std::int32_t scale_bytes = 0;  // of its scale; 0: there is none
+  std::int32_t layers = 0;
   KvFormat format = KvFormat::kF16;
 
   // From `memory` on, in bytes. The value lies values_after() behind the key.

@@ -142,18 +142,5 @@ TEST(Rope, NothingElseInAPageIsTouched) {
   }
 }
 
-TEST(Pages, TakeWhatTheShapeSaysAndAtMostFifteenBytesMoreForALayer) {
-  for (const KvFormat format : kKvFormats) {
-    for (const std::int32_t page_size : {1, 3, 16}) {
-      const KvShape shape{3, 1, 8, page_size, 1, format};
-      const PageView view = ViewPages(shape, nullptr);
-      const std::int64_t least = BytesPerToken(shape) * page_size;
-      EXPECT_GE(view.page_bytes, least);
-      EXPECT_LE(view.page_bytes, least + 3 * 15);
-      EXPECT_EQ(view.layer_bytes % PageView::kAlignment, 0);
-    }
-  }
-}
-
 }  // namespace
 }  // namespace banyan::kernels::cuda::testing
