@@ -116,7 +116,7 @@ TEST(Primitives, VotesAndReductionsKeepToTheirMask) {
     const bool low = lane < 16;
     const auto row = std::vector<unsigned>(out.begin() + lane * 6, out.begin() + lane * 6 + 6);
     EXPECT_THAT(row, ElementsAre(low ? 0x00009249U : 0x49240000U, low ? 0U : 1U, low ? 0U : 1U,
-                                 low ? 30U : 31U, low ? 2U : 18U, low ? 120U : 376U));
+                                 low ? 31U : 30U, low ? 2U : 18U, low ? 120U : 376U));
   }
 }
 
