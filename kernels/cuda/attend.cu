@@ -46,7 +46,7 @@ struct Task {
 
 template <int kQueries>
 __device__ __forceinline__ Task FindTask(const AttendArguments& a) {
-  const AttentionItem item = a.work.items[blockIdx.x];
+  const AttentionItem item = a.work.items[a.work.first_of_items + blockIdx.x];
   const int position = a.work.positions[item.row];
   const int group = a.heads / a.pages.kv_heads;
   const int tile = static_cast<int>(blockIdx.y) % a.tiles;
@@ -218,10 +218,10 @@ __global__ void __launch_bounds__(kThreads) AttendKernel(AttendArguments a) {
 template <class T>
 __global__ void MergeKernel(AttentionWork work, AttentionPartials partials, int head_dim,
                             T* __restrict__ out) {
-  const std::int64_t row = blockIdx.x;
+  const std::int64_t row = work.first_row + static_cast<std::int64_t>(blockIdx.x);
   const std::int64_t heads = gridDim.y;
-  const int begin = work.first_item[row];
-  const int end = work.first_item[row + 1];
+  const int begin = work.first_item[row] - work.first_of_items;
+  const int end = work.first_item[row + 1] - work.first_of_items;
   float greatest = -INFINITY;
   for (int item = begin; item < end; ++item)
     greatest = fmaxf(greatest, partials.greatest[item * heads + blockIdx.y]);

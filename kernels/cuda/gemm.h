@@ -13,12 +13,13 @@
 
 namespace banyan::kernels::cuda {
 
-// y = x w^T + bias, or y += x w^T; w is [outputs, inputs], x [rows, inputs], y [rows, outputs].
+// y = x w^T + bias, or y += x w^T + bias; w is [outputs, inputs], x [rows, inputs], y [rows,
+// outputs].
 struct GemmCall {
   Numbers weights;  // Half or Bf16, and x alike
   Numbers x;
   float* y = nullptr;
-  const float* bias = nullptr;  // [outputs] or null; not where y is added to
+  const float* bias = nullptr;  // [outputs] or null
   std::int64_t outputs = 0;
   std::int64_t inputs = 0;  // a multiple of 8, as outputs is: vectors of 16 bytes
   std::int32_t rows = 0;

@@ -83,12 +83,16 @@ struct AttentionWork {
   const std::int32_t* positions = nullptr;   // [rows]
   const std::int64_t* first_page = nullptr;  // [rows]: where a row's table begins in `tables`
   const std::int32_t* tables = nullptr;      // page ids
+  std::int32_t window = 0;                   // 0: all keys up to a row's own
+  // The part of it that is to be done: rows, and their items.
+  std::int32_t first_row = 0;
   std::int32_t rows = 0;
+  std::int32_t first_of_items = 0;
   std::int32_t item_count = 0;
-  std::int32_t window = 0;  // 0: all keys up to a row's own
 };
 
-// What a chunk is worth to a head: greatest score, sum of weights, weighted values.
+// What a chunk is worth to a head: greatest score, sum of weights, weighted values. Of the items of
+// the part that is done.
 struct AttentionPartials {
   float* greatest = nullptr;  // [items, heads]
   float* sums = nullptr;      // [items, heads]

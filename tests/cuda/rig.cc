@@ -73,14 +73,14 @@ DevicePlan::DevicePlan(const AttentionPlan& plan, std::int64_t window)
       slots_(plan.slots) {}
 
 AttentionWork DevicePlan::work() const {
-  return {items_.data(),
-          first_item_.data(),
-          positions_.data(),
-          first_page_.data(),
-          tables_.data(),
-          static_cast<std::int32_t>(positions_.size()),
-          static_cast<std::int32_t>(items_.size()),
-          static_cast<std::int32_t>(window_)};
+  return {.items = items_.data(),
+          .first_item = first_item_.data(),
+          .positions = positions_.data(),
+          .first_page = first_page_.data(),
+          .tables = tables_.data(),
+          .window = static_cast<std::int32_t>(window_),
+          .rows = static_cast<std::int32_t>(positions_.size()),
+          .item_count = static_cast<std::int32_t>(items_.size())};
 }
 
 Sequences::Sequences(const Heads& heads, const std::vector<std::int32_t>& lengths,

@@ -34,7 +34,6 @@ class HostGemm : public Gemm {
   void Multiply(const GemmCall& call, Stream /*stream*/) override {
     Require(call.weights.type == call.x.type && call.x.type != NumberType::kF32,
             "Multiply: numbers of 16 bits, all of one type");
-    Require(call.bias == nullptr || !call.adds, "Multiply: a bias is not added to what is there");
     x_.resize(static_cast<std::size_t>(call.rows * call.inputs));
     w_.resize(static_cast<std::size_t>(call.inputs));
     Widen(call.x, 0, call.rows * call.inputs, x_.data());
@@ -42,7 +41,8 @@ class HostGemm : public Gemm {
       Widen(call.weights, output * call.inputs, call.inputs, w_.data());
       for (std::int64_t row = 0; row < call.rows; ++row) {
         float& y = call.y[row * call.outputs + output];
-        double sum = call.adds ? y : call.bias != nullptr ? call.bias[output] : 0.0F;
+        double sum = call.adds ? y : 0.0F;
+        if (call.bias != nullptr) sum += call.bias[output];
         const float* x = x_.data() + row * call.inputs;
         for (std::int64_t i = 0; i < call.inputs; ++i) sum += static_cast<double>(x[i]) * w_[i];
         y = static_cast<float>(sum);

@@ -1,0 +1,369 @@
+#include "kernels/cuda/backend.h"
+
+#include <algorithm>
+#include <new>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "kernels/cuda/kernels.h"
+#include "kernels/cuda/runtime.h"
+#include "kernels/cuda/staging.h"
+#include "kernels/cuda/step_plan.h"
+#include "kernels/half.h"
+#include "kernels/require.h"
+#include "kernels/small_floats.h"
+
+namespace banyan::kernels {
+
+using cuda::DeviceBuffer;
+using cuda::NumberType;
+
+namespace {
+
+// Owned by the first member of a state, so that it is destroyed last.
+struct OwnedStream {
+  cuda::Stream stream = cuda::MakeStream();
+  OwnedStream() = default;
+  ~OwnedStream() { cuda::Destroy(stream); }
+  OwnedStream(const OwnedStream&) = delete;
+  OwnedStream& operator=(const OwnedStream&) = delete;
+};
+
+std::size_t BytesOf(std::int64_t count, std::size_t each) {
+  return static_cast<std::size_t>(count) * each;
+}
+
+}  // namespace
+
+struct CudaBackend::State {
+  State(const Options& o, cuda::Device d, std::unique_ptr<cuda::Gemm> g)
+      : options(o),
+        device(std::move(d)),
+        gemm(std::move(g)),
+        staging(owned.stream),
+        plan(staging) {}
+
+  cuda::Stream stream() const { return owned.stream; }
+  cuda::Output OutputOf(Input& in) const { return {in.data(), options.numbers}; }
+
+  OwnedStream owned;
+  Options options;
+  cuda::Device device;
+  std::unique_ptr<cuda::Gemm> gemm;
+  cuda::Staging staging;
+  cuda::StepPlan plan;
+  std::vector<DeviceBuffer> weights;
+
+  KvShape shape;
+  DeviceBuffer page_memory;
+  cuda::PageView pages;
+
+  // Scratch, grown to the largest step's.
+  DeviceBuffer ids;
+  DeviceBuffer copies;
+  DeviceBuffer gate;
+  DeviceBuffer up;
+  DeviceBuffer logits;
+  DeviceBuffer greatest_ids;
+  DeviceBuffer greatest;
+  DeviceBuffer sums;
+  DeviceBuffer values;
+};
+
+std::unique_ptr<CudaBackend> CudaBackend::Create(const Options& options, std::string* why) {
+  Require(options.numbers != NumberType::kF32, "weights are of 16 bits");
+  std::optional<cuda::Device> device = cuda::TakeDevice(options.device, why);
+  if (!device.has_value()) return nullptr;
+  std::unique_ptr<cuda::Gemm> gemm = cuda::Gemm::Create(options.gemm);
+  if (gemm == nullptr) {
+    *why = device->name + " has no memory for cuBLASLt";
+    return nullptr;
+  }
+  return std::unique_ptr<CudaBackend>(
+      new CudaBackend(std::make_unique<State>(options, *std::move(device), std::move(gemm))));
+}
+
+CudaBackend::CudaBackend(std::unique_ptr<State> state) : state_(std::move(state)) {}
+CudaBackend::~CudaBackend() = default;
+
+std::string_view CudaBackend::variant() const { return state_->device.name; }
+
+void CudaBackend::TakeThread() {
+  std::string why;
+  Require(cuda::TakeDevice(state_->options.device, &why).has_value(), "the device is still there");
+}
+
+CudaBackend::Matrix CudaBackend::PackMatrix(const HostTensor& host) {
+  State& state = *state_;
+  Matrix matrix;
+  matrix.rows_ = host.rows;
+  matrix.cols_ = host.cols;
+  DeviceBuffer memory(static_cast<std::size_t>(matrix.bytes()));
+  std::vector<float> floats(static_cast<std::size_t>(host.cols));
+  std::vector<std::uint16_t> numbers(floats.size());
+  for (std::int64_t row = 0; row < host.rows; ++row) {
+    DequantizeRow(host, row, floats);
+    std::ranges::transform(floats, numbers.begin(),
+                           state.options.numbers == NumberType::kF16 ? FloatToHalf : FloatToBf16);
+    state.staging.Upload(memory.as<std::uint16_t>() + row * host.cols, numbers.data(),
+                         BytesOf(host.cols, sizeof(std::uint16_t)));
+  }
+  matrix.numbers_ = memory.as<void>();
+  state.weights.push_back(std::move(memory));
+  return matrix;
+}
+
+CudaBackend::Vector CudaBackend::PackVector(const HostTensor& host) {
+  Require(host.rows == 1, "a vector has one row");
+  State& state = *state_;
+  std::vector<float> floats(static_cast<std::size_t>(host.cols));
+  DequantizeRow(host, 0, floats);
+  Vector vector;
+  vector.size_ = host.cols;
+  DeviceBuffer memory;
+  vector.values_ = state.staging.Upload<float>(memory, floats);
+  state.weights.push_back(std::move(memory));
+  return vector;
+}
+
+template <class T>
+CudaBackend::Rows<T> CudaBackend::MakeRows(std::int32_t max_rows, std::int32_t cols) {
+  Require(max_rows > 0 && cols > 0, "there are rows and columns");
+  Rows<T> rows;
+  rows.max_rows_ = max_rows;
+  rows.cols_ = cols;
+  rows.memory_ = DeviceBuffer(BytesOf(std::int64_t{max_rows} * cols, sizeof(T)));
+  return rows;
+}
+
+CudaBackend::Activations CudaBackend::MakeActivations(std::int32_t max_rows, std::int32_t cols) {
+  return MakeRows<float>(max_rows, cols);
+}
+
+CudaBackend::Input CudaBackend::MakeInput(std::int32_t max_rows, std::int32_t cols) {
+  return MakeRows<std::uint16_t>(max_rows, cols);
+}
+
+void CudaBackend::Embed(const Matrix& w, std::span<const std::int32_t> ids, float factor,
+                        Activations& x) {
+  Require(x.cols() == w.cols() && std::ssize(ids) <= x.max_rows(), "Embed: shapes differ");
+  for (const std::int32_t id : ids) Require(0 <= id && id < w.rows(), "Embed: no such row");
+  State& state = *state_;
+  cuda::Embed(state.stream(), {w.numbers_, state.options.numbers}, w.cols(),
+              state.staging.Upload(state.ids, ids), static_cast<std::int32_t>(ids.size()), factor,
+              x.data());
+}
+
+void CudaBackend::RmsNorm(const Activations& x, const Vector& weight, float eps, std::int32_t rows,
+                          Input& out) {
+  Require(rows <= x.max_rows() && rows <= out.max_rows(), "RmsNorm: too many rows");
+  Require(x.cols() == weight.size() && x.cols() == out.cols(), "RmsNorm: shapes differ");
+  cuda::RmsNorm(state_->stream(), x.data(), nullptr, weight.values_, eps, rows, x.cols(),
+                state_->OutputOf(out));
+}
+
+void CudaBackend::RmsNormRows(const Activations& x, const Vector& weight, float eps,
+                              std::span<const std::int32_t> rows, Input& out) {
+  Require(std::ssize(rows) <= out.max_rows(), "RmsNormRows: too many rows");
+  Require(x.cols() == weight.size() && x.cols() == out.cols(), "RmsNormRows: shapes differ");
+  for (const std::int32_t row : rows)
+    Require(0 <= row && row < x.max_rows(), "RmsNormRows: no such row");
+  State& state = *state_;
+  cuda::RmsNorm(state.stream(), x.data(), state.staging.Upload(state.ids, rows), weight.values_,
+                eps, static_cast<std::int32_t>(rows.size()), x.cols(), state.OutputOf(out));
+}
+
+void CudaBackend::RmsNormHeads(const Vector& weight, float eps, std::int32_t rows, Activations& x) {
+  Require(rows <= x.max_rows(), "RmsNormHeads: too many rows");
+  Require(weight.size() > 0 && x.cols() % weight.size() == 0, "RmsNormHeads: a row is whole heads");
+  cuda::RmsNormHeads(state_->stream(), weight.values_, eps, rows * (x.cols() / weight.size()),
+                     static_cast<std::int32_t>(weight.size()), x.data());
+}
+
+void CudaBackend::RmsNormAdd(const Activations& in, const Vector& weight, float eps,
+                             std::int32_t rows, Activations& x) {
+  Require(rows <= in.max_rows() && rows <= x.max_rows(), "RmsNormAdd: too many rows");
+  Require(in.cols() == weight.size() && in.cols() == x.cols(), "RmsNormAdd: shapes differ");
+  cuda::RmsNormAdd(state_->stream(), in.data(), weight.values_, eps, rows, x.cols(), x.data());
+}
+
+void CudaBackend::Multiply(const Linear& linear, const Input& in, std::int32_t rows, float* y,
+                           bool adds) {
+  const Matrix& w = *linear.weights;
+  Require(rows <= in.max_rows() && w.cols() == in.cols(), "MatMul: shapes differ");
+  Require(linear.bias == nullptr || linear.bias->size() == w.rows(), "MatMul: a bias per output");
+  State& state = *state_;
+  state.gemm->Multiply({.weights = {w.numbers_, state.options.numbers},
+                        .x = {in.data(), state.options.numbers},
+                        .y = y,
+                        .bias = linear.bias == nullptr ? nullptr : linear.bias->values_,
+                        .outputs = w.rows(),
+                        .inputs = w.cols(),
+                        .rows = rows,
+                        .adds = adds},
+                       state.stream());
+}
+
+void CudaBackend::MatMul(const Linear& linear, const Input& in, std::int32_t rows,
+                         Activations& out) {
+  Require(rows <= out.max_rows() && linear.weights->rows() == out.cols(), "MatMul: shapes differ");
+  Multiply(linear, in, rows, out.data(), false);
+}
+
+void CudaBackend::MatMulAdd(const Linear& linear, const Input& in, std::int32_t rows,
+                            Activations& out) {
+  Require(rows <= out.max_rows() && linear.weights->rows() == out.cols(), "MatMul: shapes differ");
+  Multiply(linear, in, rows, out.data(), true);
+}
+
+void CudaBackend::MatMulEach(std::span<const Product> products, const Input& in,
+                             std::int32_t rows) {
+  for (const Product& product : products) MatMul(product.linear, in, rows, *product.out);
+}
+
+void CudaBackend::MatMulGate(GateFunction function, const Linear& gate, const Linear& up,
+                             const Input& in, std::int32_t rows, Input& out) {
+  State& state = *state_;
+  Require(rows <= out.max_rows() && gate.weights->rows() == out.cols() &&
+              up.weights->rows() == out.cols(),
+          "MatMulGate: shapes differ");
+  // As many rows as a product may write (Gemm::Rows::kFixed).
+  const std::int64_t written = std::max(rows, state.options.gemm.max_rows);
+  const std::size_t bytes = BytesOf(written * out.cols(), sizeof(float));
+  state.gate.Grow(bytes);
+  state.up.Grow(bytes);
+  Multiply(gate, in, rows, state.gate.as<float>(), false);
+  Multiply(up, in, rows, state.up.as<float>(), false);
+  cuda::Gate(state.stream(), function, state.gate.as<float>(), state.up.as<float>(),
+             std::int64_t{rows} * out.cols(), state.OutputOf(out));
+}
+
+void CudaBackend::MatMulGreatest(const Linear& linear, const Input& in,
+                                 std::span<std::int32_t> out) {
+  if (out.empty()) return;
+  State& state = *state_;
+  const auto rows = static_cast<std::int32_t>(out.size());
+  const std::int64_t written = std::max(rows, state.options.gemm.max_rows);
+  state.logits.Grow(BytesOf(written * linear.weights->rows(), sizeof(float)));
+  state.greatest_ids.Grow(out.size_bytes());
+  Multiply(linear, in, rows, state.logits.as<float>(), false);
+  cuda::Argmax(state.stream(), state.logits.as<float>(), rows,
+               static_cast<std::int32_t>(linear.weights->rows()),
+               state.greatest_ids.as<std::int32_t>());
+  cuda::CopyToHost(out.data(), state.greatest_ids.as<void>(), out.size_bytes(), state.stream());
+  cuda::Synchronize(state.stream());
+}
+
+void CudaBackend::RopeAndStore(Activations& q, Activations& k, const Activations& v,
+                               const Rope& rope, std::span<const RowRun> runs, std::int32_t layer) {
+  State& state = *state_;
+  Require(0 <= layer && layer < state.shape.layers, "RopeAndStore: no such layer");
+  Require(k.cols() == state.shape.kv_heads * state.shape.head_dim && v.cols() == k.cols() &&
+              q.cols() % state.shape.head_dim == 0,
+          "RopeAndStore: shapes differ");
+  if (runs.empty()) return;
+  const float* angles = state.plan.Angles(rope, runs, state.stream());
+  const cuda::StepPlan::Attention& plan = state.plan.Attend(runs, state.shape.page_size, 0);
+  Require(plan.device.rows <= std::min({q.max_rows(), k.max_rows(), v.max_rows()}),
+          "RopeAndStore: too many rows");
+  cuda::RopeAndStore(state.stream(),
+                     {.q = q.data(),
+                      .k = k.data(),
+                      .v = v.data(),
+                      .rows = plan.device.rows,
+                      .heads = q.cols() / state.shape.head_dim,
+                      .angles = angles,
+                      .dims = rope.dims,
+                      .pairs = rope.pairs,
+                      .slots = plan.slots},
+                     state.pages, layer);
+}
+
+void CudaBackend::Attend(const Activations& q, const AttentionSpan& span,
+                         std::span<const RowRun> runs, std::int32_t layer, Input& out) {
+  constexpr std::int32_t kMaxItems = 16384;  // at once; partials are of so many
+  State& state = *state_;
+  Require(0 <= layer && layer < state.shape.layers, "Attend: no such layer");
+  Require(q.cols() % state.shape.head_dim == 0 && out.cols() == q.cols(), "Attend: shapes differ");
+  if (runs.empty()) return;
+  const cuda::StepPlan::Attention& plan =
+      state.plan.Attend(runs, state.shape.page_size, span.window);
+  Require(plan.device.rows <= std::min(q.max_rows(), out.max_rows()), "Attend: too many rows");
+  const std::vector<std::int32_t>& first_item = plan.host.first_item;
+  const std::int32_t heads = q.cols() / state.shape.head_dim;
+  cuda::AttentionWork part = plan.device;
+  for (part.first_row = 0; part.first_row < plan.device.rows; part.first_row += part.rows) {
+    part.first_of_items = first_item[static_cast<std::size_t>(part.first_row)];
+    const auto end = std::upper_bound(first_item.begin() + part.first_row + 1, first_item.end(),
+                                      part.first_of_items + kMaxItems);
+    const auto last = std::max<std::int64_t>(end - first_item.begin() - 1, part.first_row + 1);
+    part.rows = static_cast<std::int32_t>(last) - part.first_row;
+    part.item_count = first_item[static_cast<std::size_t>(last)] - part.first_of_items;
+    const std::int64_t units = std::int64_t{part.item_count} * heads;
+    state.greatest.Grow(BytesOf(units, sizeof(float)));
+    state.sums.Grow(BytesOf(units, sizeof(float)));
+    state.values.Grow(BytesOf(units * state.shape.head_dim, sizeof(float)));
+    cuda::Attend(state.stream(), q.data(), heads, span.scale, part, state.pages, layer,
+                 {state.greatest.as<float>(), state.sums.as<float>(), state.values.as<float>()},
+                 state.OutputOf(out));
+  }
+}
+
+void CudaBackend::ReadRow(const Activations& x, std::int32_t row, std::span<float> out) const {
+  Require(0 <= row && row < x.max_rows() && std::ssize(out) == x.cols(), "ReadRow: shapes differ");
+  cuda::CopyToHost(out.data(), x.data() + std::int64_t{row} * x.cols(), out.size_bytes(),
+                   state_->stream());
+  cuda::Synchronize(state_->stream());
+}
+
+bool CudaBackend::AllocatePages(const KvShape& shape) {
+  State& state = *state_;
+  Require(state.shape.pages == 0, "pages are allocated once");
+  cuda::PageView view = cuda::ViewPages(shape, nullptr);
+  try {
+    state.page_memory =
+        DeviceBuffer(BytesOf(view.page_bytes, 1) * static_cast<std::size_t>(shape.pages));
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  state.pages = cuda::ViewPages(shape, state.page_memory.as<std::byte>());
+  state.shape = shape;
+  return true;
+}
+
+std::size_t CudaBackend::page_bytes() const {
+  return static_cast<std::size_t>(state_->pages.page_bytes);
+}
+
+void CudaBackend::CopySlots(std::span<const SlotCopy> copies) {
+  State& state = *state_;
+  for (const SlotCopy& copy : copies)
+    Require(0 <= copy.from && copy.from < state.shape.pages && 0 <= copy.to &&
+                copy.to < state.shape.pages && 0 <= copy.slots &&
+                copy.slots <= state.shape.page_size,
+            "CopySlots: slots of pages of the store");
+  if (copies.empty()) return;
+  cuda::CopySlots(state.stream(), state.staging.Upload(state.copies, copies),
+                  static_cast<std::int32_t>(copies.size()), state.pages);
+}
+
+void CudaBackend::ReadPage(std::int32_t page, std::span<std::byte> out) const {
+  State& state = *state_;
+  Require(0 <= page && page < state.shape.pages && out.size() == page_bytes(),
+          "ReadPage: one page of bytes");
+  cuda::CopyToHost(out.data(), state.pages.memory + page * state.pages.page_bytes, out.size(),
+                   state.stream());
+  cuda::Synchronize(state.stream());
+}
+
+void CudaBackend::WritePage(std::int32_t page, std::span<const std::byte> bytes) {
+  State& state = *state_;
+  Require(0 <= page && page < state.shape.pages && bytes.size() == page_bytes(),
+          "WritePage: one page of bytes");
+  state.staging.Upload(state.pages.memory + page * state.pages.page_bytes, bytes.data(),
+                       bytes.size());
+  cuda::Synchronize(state.stream());
+}
+
+}  // namespace banyan::kernels

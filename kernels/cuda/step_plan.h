@@ -1,0 +1,62 @@
+// What the layers of a step share on the device: angles of ropes, and who attends to what. Made at
+// a step's first call for each and kept until the runs change; two of each, for models whose layers
+// alternate between ropes and windows.
+//
+// Thread safety: one thread at a time.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kernels/cuda/attention_plan.h"
+#include "kernels/cuda/device_buffer.h"
+#include "kernels/cuda/staging.h"
+#include "kernels/tensor.h"
+
+namespace banyan::kernels::cuda {
+
+class StepPlan {
+ public:
+  explicit StepPlan(Staging& staging) : staging_(staging) {}
+
+  // [rows, dims / 2][2], as RopeAngles writes them.
+  const float* Angles(const Rope& rope, std::span<const RowRun> runs, Stream stream);
+
+  struct Attention {
+    AttentionPlan host;
+    AttentionWork device;  // all of it
+    const std::int64_t* slots = nullptr;
+  };
+  // Valid until the next call.
+  const Attention& Attend(std::span<const RowRun> runs, std::int32_t page_size,
+                          std::int64_t window);
+
+ private:
+  // Runs by what they hold.
+  using Key = std::vector<std::int64_t>;
+  struct KeptAngles {
+    Key runs;
+    std::vector<double> frequencies;
+    DeviceBuffer device_frequencies;
+    DeviceBuffer positions;
+    DeviceBuffer angles;
+  };
+  struct KeptAttention {
+    Key runs;
+    std::int64_t window = 0;
+    Attention plan;
+    DeviceBuffer items, first_item, positions, first_page, tables, slots;
+  };
+  void Upload(KeptAttention& kept);
+
+  Staging& staging_;
+  Key key_;
+  std::array<KeptAngles, 2> angles_;
+  std::array<KeptAttention, 2> attention_;
+  std::size_t newest_angles_ = 0;
+  std::size_t newest_attention_ = 0;
+};
+
+}  // namespace banyan::kernels::cuda
