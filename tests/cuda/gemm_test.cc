@@ -49,7 +49,7 @@ struct Case {
 
 enum class Onto { kNothing, kBias, kResidual };
 
-Row Run(Gemm& gemm, const Case& c, Onto onto) {
+Row Multiplied(Gemm& gemm, const Case& c, Onto onto) {
   const DeviceArray<Bf16> weights(c.weights);
   const DeviceArray<Bf16> x(c.x);
   const DeviceArray<float> bias(c.bias);
@@ -71,9 +71,9 @@ TEST(Gemm, MultipliesAndAddsToABiasOrToWhatIsThere) {
   ASSERT_NE(gemm, nullptr);
   for (const std::int32_t rows : {1, 7, 33}) {
     const Case c(rows);
-    const Row plain = Run(*gemm, c, Onto::kNothing);
-    const Row biased = Run(*gemm, c, Onto::kBias);
-    const Row added = Run(*gemm, c, Onto::kResidual);
+    const Row plain = Multiplied(*gemm, c, Onto::kNothing);
+    const Row biased = Multiplied(*gemm, c, Onto::kBias);
+    const Row added = Multiplied(*gemm, c, Onto::kResidual);
     for (std::int64_t row = 0; row < rows; ++row) {
       for (std::int64_t output = 0; output < kOutputs; ++output) {
         const std::size_t at = row * kOutputs + output;
@@ -92,9 +92,9 @@ TEST(Gemm, OfARowIsTheSameBitsInAnyBatchWhereThatIsAskedFor) {
       Gemm::Create({.rows = Gemm::Rows::kFixed, .max_rows = kMaxRows});
   ASSERT_NE(gemm, nullptr);
   Case all(kMaxRows);
-  const Row together = Run(*gemm, all, Onto::kNothing);
+  const Row together = Multiplied(*gemm, all, Onto::kNothing);
   all.rows = 1;  // the memory stays
-  const Row alone = Run(*gemm, all, Onto::kNothing);
+  const Row alone = Multiplied(*gemm, all, Onto::kNothing);
   for (std::int64_t output = 0; output < kOutputs; ++output)
     EXPECT_EQ(alone[output], together[output]);
 }

@@ -47,8 +47,8 @@ struct Step {
 };
 
 // One row at every position, each in a page of its own, in the last slot of it.
-Step Run(const Heads& h, const std::vector<std::int32_t>& positions, std::int32_t dims,
-         RopePairs pairs, const Row& q, const Row& k, const Row& v) {
+Step Turn(const Heads& h, const std::vector<std::int32_t>& positions, std::int32_t dims,
+          RopePairs pairs, const Row& q, const Row& k, const Row& v) {
   const auto rows = static_cast<std::int32_t>(positions.size());
   std::vector<std::int64_t> slots;
   for (std::int64_t row = 0; row < rows; ++row)
@@ -91,7 +91,7 @@ TEST(Rope, TurnsPairsByTheAngleOfTheirPosition) {
       const Heads h{3, 1, 64, 4, KvFormat::kF16};
       const Row q = RandomRows(1, 4 * 3 * 64, 1)[0];
       const Row k = RandomRows(1, 4 * 64, 2)[0];
-      const Step step = Run(h, positions, dims, pairs, q, k, k);
+      const Step step = Turn(h, positions, dims, pairs, q, k, k);
       const auto expect = [&](const Row& got, const Row& from, std::size_t at, int row) {
         const auto begin = from.begin() + static_cast<std::ptrdiff_t>(at);
         const auto turned = Turned(Row(begin, begin + 64), positions[row], dims, pairs);
@@ -111,7 +111,7 @@ TEST(Rope, PagesKeepKeysAsTurnedAndValuesAsTheyAre) {
       const Heads h{1, 2, head_dim, 3, format};
       const Row k = RandomRows(1, 2 * 2 * head_dim, 3)[0];
       const Row v = RandomRows(1, 2 * 2 * head_dim, 4)[0];
-      const Step step = Run(h, {5, 900}, 8, RopePairs::kHalves, Row(2 * head_dim, 1.0F), k, v);
+      const Step step = Turn(h, {5, 900}, 8, RopePairs::kHalves, Row(2 * head_dim, 1.0F), k, v);
       for (int row = 0; row < 2; ++row) {
         for (int head = 0; head < 2; ++head) {
           const std::size_t at = (row * 2 + head) * head_dim;
@@ -131,7 +131,7 @@ TEST(Rope, NothingElseInAPageIsTouched) {
   for (const KvFormat format : kKvFormats) {
     const Heads h{1, 2, 16, 5, format};
     const Row k = RandomRows(1, 2 * 2 * 16, 5)[0];
-    const Step step = Run(h, {0, 1}, 0, RopePairs::kHalves, Row(32, 1.0F), k, k);
+    const Step step = Turn(h, {0, 1}, 0, RopePairs::kHalves, Row(32, 1.0F), k, k);
     const KvLayout& layout = LayoutOf(format);
     const std::int64_t most = 2 * 2 * 2 * (16 * layout.bytes + layout.scale_bytes);
     EXPECT_LE(std::ranges::count_if(step.pages, [](std::byte b) { return b != std::byte{0xff}; }),
