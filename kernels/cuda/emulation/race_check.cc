@@ -11,7 +11,7 @@ bool RaceCheck::Group::Conflicts(const Access& access) const {
 
 void RaceCheck::Group::Add(const Access& access) {
   if (!any || last.block_barriers != access.block_barriers) {
-    *this = {.any = true, .many_warps = false, .many_threads = false, .last = access};
+    *this = {.any = true, .last = access, .other = access.thread};
     return;
   }
   if (last.warp != access.warp) {
@@ -21,6 +21,7 @@ void RaceCheck::Group::Add(const Access& access) {
   } else if (last.thread != access.thread) {
     many_threads = true;
   }
+  if (last.thread != access.thread) other = last.thread;
   last = access;
 }
 
@@ -47,8 +48,9 @@ std::string RaceCheck::Check(const void* address, std::size_t bytes, Kind kind,
 
 std::string RaceCheck::CheckCell(Cell& cell, Kind kind, const Access& access) {
   const auto race = [&](const char* first, const char* second, const Group& group) {
-    return std::string("race: ") + first + " by thread " + std::to_string(group.last.thread) +
-           " and " + second + " by thread " + std::to_string(access.thread);
+    return std::string("race: ") + first + " by thread " +
+           std::to_string(group.OtherThan(access.thread)) + " and " + second + " by thread " +
+           std::to_string(access.thread);
   };
   if (kind != Kind::kWrite && !cell.written)
     return "thread " + std::to_string(access.thread) + " reads what no thread wrote";

@@ -38,7 +38,12 @@ class RaceCheck {
     bool many_warps = false;
     bool many_threads = false;  // since the warp's last barrier
     Access last;
+    std::uint32_t other = 0;  // a thread that is not last.thread, where many are
 
+    // A thread that did it, another one than `thread` where there is one.
+    std::uint32_t OtherThan(std::uint32_t thread) const {
+      return last.thread != thread ? last.thread : other;
+    }
     bool Conflicts(const Access& access) const;
     void Add(const Access& access);
   };
