@@ -14,8 +14,9 @@ namespace {
 constexpr int kUnwritten = 0xff;
 
 std::string Text(const uint3& index) {
-  return "(" + std::to_string(index.x) + ", " + std::to_string(index.y) + ", " +
-         std::to_string(index.z) + ")";
+  std::string text = "(";
+  text += std::to_string(index.x) + ", " + std::to_string(index.y) + ", ";
+  return text += std::to_string(index.z) + ")";
 }
 
 unsigned CountOf(const dim3& d) { return d.x * d.y * d.z; }
