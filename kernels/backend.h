@@ -64,12 +64,14 @@ concept Backend = requires(B& b, const B& cb, const HostTensor& host, const type
   // outputs[i] = which value of y(in[i]) is the greatest, the first of equals; -1 where one is not
   // finite. As many rows as outputs.
   b.MatMulGreatest(linear, cin, outputs);
-  // Rotates q and k in place and writes k and v to the pages of layer n. A step may use two ropes
-  // in turn (layers that look far and near) at the cost of each once.
+  // Rotates q and k in place, puts both into the basis that the pages keep keys in (SpreadsKeys),
+  // and writes k and v to the pages of layer n. A step may use two ropes in turn (layers that look
+  // far and near) at the cost of each once.
   b.RopeAndStore(x, x, cx, rope, runs, n);  // (q, k, v, rope, runs, layer)
   // Causal attention of q over the pages of layer n; query head h reads KV head
   // h / (heads / kv_heads). Ainslie et al., "GQA", 2023. Keys outside the span's window, or the
   // run's with its sinks, are not read into any sum; a run's needs the rope by which q was rotated.
+  // q is as RopeAndStore leaves it.
   b.Attend(cx, span, runs, n, in);  // (q, span, runs, layer, out)
 
   // What computes: the name of a set of instructions.

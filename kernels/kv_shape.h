@@ -27,6 +27,13 @@ struct KvLayout {
 const KvLayout& LayoutOf(KvFormat format);
 std::optional<KvFormat> FindKvFormat(std::string_view name);
 
+// Whether keys are kept, and met by queries, in the basis of a Hadamard matrix (cpu/hadamard.h).
+// That leaves every score what it is, and spreads the few channels of keys that are far greater
+// than the others over all of them, so that rounding costs less. Ashkboos et al., "QuaRot", 2024.
+constexpr bool SpreadsKeys(KvFormat format) {
+  return format == KvFormat::kFp8 || format == KvFormat::kInt8;
+}
+
 // One page holds, for each layer, keys then values, each kv_heads planes of page_size slots of
 // head_dim numbers, in whatever order within a plane the backend reads best, and then the scales.
 struct KvShape {

@@ -62,7 +62,8 @@ void Attention::Run(const Call& call) {
                                  .heads = call.heads,
                                  .head_dim = head_dim_,
                                  .q = call.q,
-                                 .stride = call.stride});
+                                 .stride = call.stride,
+                                 .spread = SpreadsKeys(shape.format)});
   Reserve();
   if (kind == AttentionPlan::Kind::kBlocks) {
     SplitItems(plan_.items(), 1, [&](std::size_t begin, std::size_t end, const Scratch& scratch) {

@@ -29,7 +29,8 @@ class Attention {
     std::int32_t heads = 0;
     AttentionSpan span;
     std::span<const RowRun> runs;
-    const float* q = nullptr;  // [rows, heads, head_dim], rows `stride` apart
+    // [rows, heads, head_dim], rows `stride` apart, in the basis of the keys (SpreadsKeys).
+    const float* q = nullptr;
     float* out = nullptr;      // the same shape
     std::int64_t stride = 0;
   };

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "kernels/cpu/backend_state.h"
+#include "kernels/cpu/hadamard.h"
 #include "kernels/cpu/pack.h"
 #include "kernels/cpu/processors.h"
 #include "kernels/require.h"
@@ -227,14 +228,17 @@ void CpuBackend::RopeAndStore(Activations& q, Activations& k, const Activations&
     float* q_row = q.row(run->first_row + in_run);
     float* k_row = k.row(run->first_row + in_run);
     const float* v_row = v.row(run->first_row + in_run);
-    for (std::int32_t at = 0; at < q.cols(); at += shape.head_dim)
-      rotate(q_row + at, cos, sin, rope.dims);
+    const auto turn = [&](float* head) {
+      rotate(head, cos, sin, rope.dims);
+      if (SpreadsKeys(shape.format)) Hadamard(head, shape.head_dim);
+    };
+    for (std::int32_t at = 0; at < q.cols(); at += shape.head_dim) turn(q_row + at);
     const std::int64_t position = run->first_position + in_run;
     const std::int32_t page = run->page(position / shape.page_size);
     const auto slot = static_cast<std::int32_t>(position % shape.page_size);
     for (std::int32_t h = 0; h < shape.kv_heads; ++h) {
       float* key = k_row + h * shape.head_dim;
-      rotate(key, cos, sin, rope.dims);
+      turn(key);
       state.pages.Store(state.ops, key, v_row + h * shape.head_dim, page, layer, h, slot);
     }
   });

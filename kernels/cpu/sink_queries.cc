@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/cpu/hadamard.h"
 #include "kernels/require.h"
 
 namespace banyan::kernels {
@@ -34,8 +35,11 @@ const float* SinkQueries::Turn(const Call& call) {
     for (std::int64_t i = begin; i < last; ++i) {
       const std::int64_t at = rows_[static_cast<std::size_t>(i)] * call.stride;
       std::copy_n(call.q + at, values, turned + at);
-      for (std::int64_t head = 0; head < values; head += call.head_dim)
-        rotate(turned + at + head, angles.cos(i), angles.sin(i), call.rope->dims);
+      for (float* head = turned + at; head < turned + at + values; head += call.head_dim) {
+        if (call.spread) Hadamard(head, call.head_dim);  // back
+        rotate(head, angles.cos(i), angles.sin(i), call.rope->dims);
+        if (call.spread) Hadamard(head, call.head_dim);
+      }
     }
   };
   const auto count = std::ssize(rows_);

@@ -24,6 +24,7 @@ class SinkQueries {
     std::int32_t head_dim = 0;
     const float* q = nullptr;  // [rows, heads, head_dim], rows `stride` apart
     std::int64_t stride = 0;
+    bool spread = false;  // whether q is in the basis of SpreadsKeys, as the result is then
   };
 
   SinkQueries(const Ops& ops, ThreadPool& pool) : ops_(ops), pool_(pool) {}

@@ -33,13 +33,12 @@ struct Tokens {
   // With keys and values as pages keep them.
   Tokens Kept(const Heads& h) const {
     Tokens out = *this;
-    for (Rows* rows : {&out.k, &out.v}) {
-      for (Row& row : *rows) {
-        for (int at = 0; at < h.kv_heads * h.head_dim; at += h.head_dim)
-          std::ranges::copy(testing::Kept(h.format, std::span(row).subspan(at, h.head_dim)),
-                            row.begin() + at);
-      }
-    }
+    const auto keep = [&](const auto& kept, Row& row) {
+      for (int at = 0; at < h.kv_heads * h.head_dim; at += h.head_dim)
+        std::ranges::copy(kept(h.format, std::span(row).subspan(at, h.head_dim)), row.begin() + at);
+    };
+    for (Row& row : out.k) keep(testing::KeptKey, row);
+    for (Row& row : out.v) keep(testing::Kept, row);
     return out;
   }
 

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <limits>
 
+#include "kernels/cpu/hadamard.h"
+
 namespace banyan::kernels::testing {
 namespace {
 
@@ -73,6 +75,16 @@ Row Kept(KvFormat format, std::span<const float> head) {
   Row out;
   for (const float x : head) out.push_back(static_cast<float>(Rounded(format, x)));
   return out;
+}
+
+Row InKeyBasis(KvFormat format, std::span<const float> head) {
+  Row out(head.begin(), head.end());
+  if (SpreadsKeys(format)) Hadamard(out.data(), std::ssize(out));
+  return out;
+}
+
+Row KeptKey(KvFormat format, std::span<const float> head) {
+  return InKeyBasis(format, Kept(format, InKeyBasis(format, head)));
 }
 
 float HalfValue(std::uint16_t half) {

@@ -113,9 +113,10 @@ class Pool {
     for (std::size_t i = 0; i < keys_.size(); ++i) {
       const auto at = static_cast<std::int32_t>(i);
       const std::int32_t slot = at / shape.kv_heads;
-      store_.Store(ops_, keys_[i].data(), values_[i].data(), slot / shape.page_size, 1,
+      const Row key = InKeyBasis(shape.format, keys_[i]);
+      store_.Store(ops_, key.data(), values_[i].data(), slot / shape.page_size, 1,
                    at % shape.kv_heads, slot % shape.page_size);
-      keys_[i] = Kept(shape.format, keys_[i]);
+      keys_[i] = KeptKey(shape.format, keys_[i]);
       values_[i] = Kept(shape.format, values_[i]);
     }
   }
@@ -219,6 +220,7 @@ class Pool {
     for (int at = 0; at < std::ssize(heads); at += shape_.head_dim) {
       const auto head = heads.subspan(at, shape_.head_dim);
       std::ranges::copy(Roped(head, rope_, static_cast<double>(position)), head.begin());
+      std::ranges::copy(InKeyBasis(shape_.format, head), head.begin());
     }
   }
 
@@ -227,7 +229,7 @@ class Pool {
   const Rope rope_;
   const float scale_ = 1.0F / std::sqrt(static_cast<float>(shape_.head_dim));
   PageStore store_;
-  Rows keys_;  // as pages keep them, by page, slot and KV head
+  Rows keys_;  // KeptKey, by page, slot and KV head
   Rows values_;
   std::unique_ptr<Engine> engines_[kThreads + 1];
 };

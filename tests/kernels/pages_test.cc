@@ -138,11 +138,11 @@ TEST_P(Pages, StoringPutsNumbersInTheTokensSlotOfTheLayer) {
   std::array<Row, 2> expected = {nothing, nothing};
   for (int r = 0; r < 3; ++r) {
     for (int head = 0; head < 2; ++head) {
-      const auto kept = [&](const Rows& rows) {
-        return Kept(shape_.format, std::span(rows[r]).subspan(head * dims, dims));
+      const auto of_head = [&](const Rows& rows) {
+        return std::span(rows[r]).subspan(head * dims, dims);
       };
-      const Row key = kept(k);
-      const Row value = kept(v);
+      const Row key = Kept(shape_.format, InKeyBasis(shape_.format, of_head(k)));
+      const Row value = Kept(shape_.format, of_head(v));
       for (int d = 0; d < dims; ++d) {
         const std::size_t at = Index(2, head, (size - 1 + r) % size, d);
         expected[r == 0 ? 0 : 1][at] = key[d];
