@@ -31,7 +31,7 @@ class Attention {
     std::span<const RowRun> runs;
     // [rows, heads, head_dim], rows `stride` apart, in the basis of the keys (SpreadsKeys).
     const float* q = nullptr;
-    float* out = nullptr;      // the same shape
+    float* out = nullptr;  // the same shape
     std::int64_t stride = 0;
   };
 

@@ -69,6 +69,14 @@ class Server:
     def stderr(self):
         return pathlib.Path(self.log.name).read_text()
 
+    def logged(self, event):
+        """What it has logged of an event, once there is any; with `--log-format json`."""
+        def lines():
+            entries = [json.loads(line) for line in self.stderr().splitlines() if line.endswith("}")]
+            return [entry for entry in entries if entry.get("event") == event]
+
+        return eventually(lines, f"the event {event!r} in the log")
+
     def signal(self, number):
         self.process.send_signal(number)
 

@@ -1,5 +1,4 @@
 """Every set of instructions gives the same answers, bit for bit; one that is not there is refused."""
-import json
 
 import pytest
 
@@ -32,8 +31,7 @@ def test_answers_are_the_same_bits(smol, portable, members):
 
 def test_a_server_says_what_computes(smol, portable):
     assert entry(portable)["cpu_variant"] == "portable"
-    ready = [json.loads(line) for line in portable.stderr().splitlines()]
-    assert [line["cpu_variant"] for line in ready if line.get("event") == "ready"] == ["portable"]
+    assert [entry["cpu_variant"] for entry in portable.logged("ready")] == ["portable"]
     assert entry(smol)["cpu_variant"] in ("avx512", "avx2", "portable")
 
 

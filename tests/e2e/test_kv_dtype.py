@@ -50,8 +50,7 @@ def test_a_server_says_how_its_pages_keep_numbers(server):
     assert server.metric("banyan_kv_page_bytes") == PAGE * DTYPES[server.dtype]
     info = next(name for name in server.metrics() if name.startswith("vllm:cache_config_info"))
     assert f'cache_dtype="{server.dtype}"' in info
-    lines = [json.loads(line) for line in server.stderr().splitlines()]
-    assert [line["kv_dtype"] for line in lines if line.get("event") == "ready"] == [server.dtype]
+    assert [entry["kv_dtype"] for entry in server.logged("ready")] == [server.dtype]
 
 
 def test_answers_are_the_same_bits_cached_and_computed(server):

@@ -1,7 +1,6 @@
 """Answers are the same bits whatever the machine is like: one processor or all, busy or not, threads bound or free."""
 import concurrent.futures
 import contextlib
-import json
 import os
 import subprocess
 import sys
@@ -62,11 +61,7 @@ def serving(*arguments):
 
 
 def threads(server):
-    def ready():
-        lines = [json.loads(line) for line in server.stderr().splitlines() if line.endswith("}")]
-        return [line for line in lines if line.get("event") == "ready"]
-
-    return banyan.eventually(ready, "the server says that it is ready")[0]["threads"]
+    return server.logged("ready")[0]["threads"]
 
 
 def test_in_one_batch(smol, expected):
