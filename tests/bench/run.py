@@ -13,6 +13,8 @@ same work in turn, A B A B, in one run; the ratios (Banyan / peer, more is bette
   replay  loadtest/replay.py against both, one after the other; for each work the hit rate beside the ideal one, which
           a cache without bounds would have.
   pressure  what does not fit: a tenth of the memory that the work fills, with the cache and without it (only ours).
+  small-kv  decode and capacity by the format of pages, and a long answer under a window (only ours; small_kv.py says
+          how). --into as above.
   memory  resident bytes of a server of its own (only ours) after work that filled its small pool, beside
           weights + pool.
 """
@@ -24,7 +26,9 @@ from pressure import pressure
 from replays import replay
 from results import emit
 from server import Banyan, LlamaServer, note
-from speed import Prompts, Row, markdown, rate, speed, write_into
+import small_kv
+import speed
+from speed import Prompts, Row, rate, write_into
 
 
 def fill(server, tokens):
@@ -67,6 +71,12 @@ def replays(args):
             peer.stop()
 
 
+def publish(args, work, table):
+    note("\n" + table)
+    if args.into:
+        write_into(args.into, f"--work {work}", table)
+
+
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("--banyan", required=True)
@@ -78,7 +88,8 @@ def main():
     ap.add_argument("--threads", type=int, default=2)
     ap.add_argument("--rounds", type=int, default=5)
     ap.add_argument("--rows", metavar="REGEX", default="", help="of speed: only the rows whose names it is found in")
-    ap.add_argument("--into", metavar="FILE.md", help="of speed: where to put the table as well")
+    ap.add_argument("--context", type=int, default=4000, help="of small-kv: tokens of each; a window is an eighth of it")
+    ap.add_argument("--into", metavar="FILE.md", help="of speed and small-kv: where to put the table as well")
     ap.add_argument("--seed", type=int, default=7)
     ap.add_argument("--server-arg", action="append", default=[], help="passed on to banyan serve")
     ap.add_argument("--output", help="a file for the JSON, besides standard output")
@@ -86,20 +97,21 @@ def main():
     if args.peer and args.llama_server:
         ap.error("one peer at a time: --peer or --llama-server")
     works = args.work.split(",")
-    if unknown := set(works) - {"speed", "replay", "memory", "pressure"}:
+    if unknown := set(works) - {"speed", "replay", "memory", "pressure", "small-kv"}:
         ap.error(f"unknown work: {', '.join(unknown)}")
 
     out = dict(machine=machine(), threads=args.threads)
     if "speed" in works:
         note("speed")
-        out["speed"] = speed(args)
-        table = markdown(args, out["machine"], out["speed"])
-        note("\n" + table)
-        if args.into:
-            write_into(args.into, "--work speed", table)
+        out["speed"] = speed.speed(args)
+        publish(args, "speed", speed.markdown(args, out["machine"], out["speed"]))
     if "replay" in works:
         note("replay")
         out["replay"] = replays(args)
+    if "small-kv" in works:
+        note("small-kv")
+        out["small-kv"] = small_kv.small_kv(args)
+        publish(args, "small-kv", small_kv.markdown(args, out["machine"], out["small-kv"]))
     if "memory" in works:
         note("memory")
         out["memory"] = memory(args)

@@ -99,10 +99,10 @@ class Prompts:
         return shared, [start + self.some(row.prompt - len(start)) for _ in range(row.batch)]
 
 
-def ask(server, prompt, tokens):
-    """([times at which text came], usage)"""
+def ask(server, prompt, tokens, **more):
+    """([times at which text came], usage); `more` are members of the request"""
     body = dict(model=server.name, prompt=prompt, max_tokens=tokens, temperature=0, ignore_eos=True, stream=True,
-                stream_options=dict(include_usage=True))
+                stream_options=dict(include_usage=True), **more)
     # What reads here takes the processor from the servers: no event loop, and nothing is looked at before the end.
     connection = http.client.HTTPConnection(urllib.parse.urlsplit(server.url).netloc, timeout=3600)
     chunks = []

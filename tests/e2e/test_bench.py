@@ -72,16 +72,31 @@ def test_what_cannot_be_measured_is_one_clear_line(arguments, words):
     assert err.count("\n") == 1 and words in err
 
 
-def test_the_speed_table_goes_where_it_is_told(tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text("before\n<!-- ./dev bench --work speed -->\nold\n<!-- end -->\nafter\n")
+def run_into(folder, work, *arguments):
+    """(what it printed, what it made of the page)"""
+    page = folder / "page.md"
+    page.write_text(f"before\n<!-- ./dev bench --work {work} -->\nold\n<!-- end -->\nafter\n")
     run = pathlib.Path(__file__).resolve().parents[1] / "bench/run.py"
-    done = subprocess.run([sys.executable, run, "--banyan", banyan.BINARY, "--model", banyan.MODEL, "--work", "speed",
-                           "--rows", "smollm2-(prefill-512|decode-64)", "--rounds", "1", "--into", page],
+    done = subprocess.run([sys.executable, run, "--banyan", banyan.BINARY, "--model", banyan.MODEL, "--work", work,
+                           "--rounds", "1", "--into", page, *arguments],
                           env=banyan.environment(), capture_output=True, text=True, timeout=4 * banyan.PATIENCE)
     assert done.returncode == 0, done.stderr
-    prefill, decode = json.loads(done.stdout)["speed"]
+    text = page.read_text()
+    assert text.startswith("before\n<!--") and text.endswith("<!-- end -->\nafter\n") and "old" not in text
+    return json.loads(done.stdout)[work], text
+
+
+def test_the_speed_table_goes_where_it_is_told(tmp_path):
+    (prefill, decode), page = run_into(tmp_path, "speed", "--rows", "smollm2-(prefill-512|decode-64)")
     assert prefill["banyan"] > 0 and decode["banyan"] > 0 and decode["of_bandwidth"] > 0
-    head, table, tail = page.read_text().partition("| SmolLM2, decode 64 |")
-    assert head.startswith("before\n<!--") and "| SmolLM2, prefill 512 |" in head and "old" not in head
-    assert table and tail.endswith("<!-- end -->\nafter\n")
+    assert "| SmolLM2, prefill 512 |" in page and "| SmolLM2, decode 64 |" in page
+
+
+def test_small_kv_pages_hold_more_and_a_window_holds_no_more(tmp_path):
+    found, page = run_into(tmp_path, "small-kv", "--context", "160")
+    for name, entry in found["formats"].items():
+        assert entry["tokens_per_s"] > 0 and f"| {name} |" in page
+        assert entry["tokens_of_f16"] >= (entry["tokens_of_f16_at_least"] or 1), name
+    streaming = found["streaming"]
+    assert streaming["tokens"] == 20 * (streaming["policy"]["sinks"] + streaming["policy"]["window"])
+    assert streaming["tokens_per_s"] and streaming["resident_mib"][-1] - streaming["resident_mib"][1] < 8
