@@ -249,7 +249,7 @@ Asked RandomAsked(const std::vector<Asked>& before, int page_size, int pages,
 }
 
 TEST_P(SharedPrefix, InRandomTreesOfRuns) {
-  constexpr int kCases = 400;
+  const int cases = page_size() > 128 ? 30 : 120;
   const int pages = 20 + 2000 / page_size();
   Stage clean(GetParam(), pages);
   Stage poisoned(GetParam(), pages);
@@ -257,7 +257,7 @@ TEST_P(SharedPrefix, InRandomTreesOfRuns) {
   for (int i = 0; i < 20; ++i)
     poisoned.Poison(static_cast<std::int32_t>(random() % static_cast<std::uint32_t>(pages)),
                     static_cast<std::int32_t>(random() % static_cast<std::uint32_t>(page_size())));
-  for (int i = 0; i < kCases; ++i) {
+  for (int i = 0; i < cases; ++i) {
     std::vector<Asked> asked;
     const auto runs = 1 + random() % 9;
     while (asked.size() < runs) asked.push_back(RandomAsked(asked, page_size(), pages, random));

@@ -217,11 +217,19 @@ void RunUnderOnePrefix(Bench& bench) {
   }
 }
 
-// Everything that may happen to a prompt, on one model; returns its trace.
+const std::vector<PageId>& OwnPages() {
+  static const std::vector<PageId> pages = {3, 11, 5, 2, 8};
+  return pages;
+}
+
+// A prompt in one step.
+Trace RunAlone(Bench& bench) { return bench.Run(bench.Prompt(7), OwnPages(), Bench::kPrompt); }
+
+// Everything that may happen to it, on one model; returns its trace.
 Trace RunEveryWay(Bench& bench) {
   const std::vector<TokenId> tokens = bench.Prompt(7);
-  const std::vector<PageId> pages = {3, 11, 5, 2, 8};
-  const Trace alone = bench.Run(tokens, pages, tokens.size());
+  const std::vector<PageId>& pages = OwnPages();
+  const Trace alone = RunAlone(bench);
   EXPECT_EQ(alone.logits.size(), tokens.size() * bench.vocabulary());
 
   bench.PoisonPages();
@@ -251,9 +259,10 @@ Trace RunEveryWay(Bench& bench) {
 }
 
 void TestInvariance(const std::function<std::unique_ptr<File>()>& open,
-                    kernels::KvFormat format = kernels::KvFormat::kF16) {
+                    kernels::KvFormat format = kernels::KvFormat::kF16,
+                    Trace (*run_with_one)(Bench&) = RunEveryWay) {
   Bench one(open(), 1, format);
-  const Trace with_one = RunEveryWay(one);
+  const Trace with_one = run_with_one(one);
   Bench two(open(), 2, format);
   const Trace with_two = RunEveryWay(two);
   ExpectSame(with_two, with_one, "with 2 threads");
@@ -333,7 +342,7 @@ TEST_P(DefaultModelInvariance, SameBitsHoweverItIsRun) {
         EXPECT_TRUE(file.ok()) << file.status();
         return file.ok() ? *std::move(file) : nullptr;
       },
-      GetParam());
+      GetParam(), RunAlone);
 }
 
 }  // namespace
