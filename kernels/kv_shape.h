@@ -15,13 +15,15 @@ enum class KvFormat : std::uint8_t {
   kBf16,  // bfloat16: the range of a float in the bytes of f16
   kFp8,   // e4m3 of the OCP 8-bit floating point specification 1.0, saturating at 448
   kInt8,  // -127..127 times one scale (f16) per token, KV head, and key or value
+  kInt4,  // 4 bits and scales of tiles that are sealed when they are full: cpu/int4_ops.h
 };
+// Those in which pages can be had.
 inline constexpr std::array kKvFormats = {KvFormat::kF16, KvFormat::kBf16, KvFormat::kFp8,
                                           KvFormat::kInt8};
 
 struct KvLayout {
   std::string_view name;         // as `--kv-dtype` takes it: "f16", "bf16", "fp8", "int8"
-  std::int32_t bytes = 0;        // of a number
+  std::int32_t bytes = 0;        // of a number; 0: less than one
   std::int32_t scale_bytes = 0;  // of a token's key or value in one head; 0: there is no scale
 };
 const KvLayout& LayoutOf(KvFormat format);

@@ -21,6 +21,8 @@ float Widen(Bf16 /*format*/, std::uint16_t number) { return Bf16ToFloat(number);
 float Widen(Fp8 /*format*/, std::uint8_t number) { return Fp8InUnits(number); }
 float Widen(Int8 /*format*/, std::int8_t number) { return number; }
 
+int Code(std::byte codes, bool high) { return static_cast<int>(codes) >> (high ? 4 : 0) & 15; }
+
 // What the score of key i of a tile is multiplied with.
 template <class F>
 float KeyFactor(const AttendWork& work, int tile, int i) {
@@ -44,6 +46,25 @@ void Scores(const AttendWork& work, const AttendQuery& query, float (&weights)[k
         sums[i] = Fma(query.query[d], Widen(F(), keys[i]), sums[i]);
     for (int i = 0; i < kTileKeys; ++i)
       weights[tile * kTileKeys + i] = KeyFactor<F>(work, tile, i) * sums[i];
+  }
+}
+
+// The same of sealed tiles.
+template <>
+void Scores<Int4>(const AttendWork& work, const AttendQuery& query, float (&weights)[kChunkKeys]) {
+  for (int tile = query.first / kTileKeys; tile * kTileKeys < query.last; ++tile) {
+    float sums[kTileKeys] = {};
+    const std::byte* codes = work.chunk->keys[tile];
+    for (int d = 0; d < work.head_dim; ++d) {
+      const float scaled = query.query[d] * HalfToFloat(work.chunk->key_scales[tile][d]);
+      const int zero = work.chunk->key_zeros[tile][d];
+      for (int i = 0; i < kTileKeys; ++i) {
+        const int code = Code(codes[d / 2 * kTileKeys + i], d % 2 == 1) - zero;
+        sums[i] = Fma(scaled, static_cast<float>(code), sums[i]);
+      }
+    }
+    for (int i = 0; i < kTileKeys; ++i)
+      weights[tile * kTileKeys + i] = work.scale * kLog2E * sums[i];
   }
 }
 
@@ -96,6 +117,25 @@ void WeightedSum(const AttendWork& work, const AttendQuery& query,
   for (float& sum : out) sum *= F::kUnit;
 }
 
+template <>
+void WeightedSum<Int4>(const AttendWork& work, const AttendQuery& query,
+                       const float (&weights)[kChunkKeys], int d, float (&out)[kLanes]) {
+  constexpr int kHalf = kSealedDims / 2;  // dimensions in low nibbles, and as many in high ones
+  for (float& sum : out) sum = 0;
+  for (int j = query.first; j < query.last; ++j) {
+    const int tile = j / kTileKeys;
+    const int in_tile = j % kTileKeys;
+    const std::byte* codes = work.chunk->values[tile] + in_tile * work.head_dim / 2 +
+                             d / kSealedDims * kHalf + d % kHalf;
+    const std::uint16_t* scales = work.chunk->value_scales[tile] + d / kSealedDims * kTileKeys;
+    const float weight = weights[j] * HalfToFloat(scales[in_tile]);
+    for (int i = 0; i < kLanes; ++i) {
+      const int code = Code(codes[i], d / kHalf % 2 == 1) - kValueZero;
+      out[i] = Fma(weight, static_cast<float>(code), out[i]);
+    }
+  }
+}
+
 // What a state and a partial are multiplied with to be added.
 struct Factors {
   float keep;
@@ -144,6 +184,7 @@ void AttendF16(const AttendWork& work) { Attend<F16>(work); }
 void AttendBf16(const AttendWork& work) { Attend<Bf16>(work); }
 void AttendFp8(const AttendWork& work) { Attend<Fp8>(work); }
 void AttendInt8(const AttendWork& work) { Attend<Int8>(work); }
+void AttendInt4(const AttendWork& work) { Attend<Int4>(work); }
 
 void Merge(const float* partial, int head_dim, float* state) {
   const Factors factors = MergeHeads({.greatest = partial[0], .sum = partial[1]}, state);

@@ -133,6 +133,27 @@ template <class V, int kQueries>
   }
 }
 
+// Weighted sums of the dimensions from d on, over `unit`, to the results.
+template <class V, int kQueries, int kWidth>
+[[gnu::always_inline]] inline void PutSums(const AttendWork& work,
+                                           const V (&sums)[kQueries][kWidth], float unit,
+                                           const Factors (&factors)[kQueries], int d,
+                                           float* const (&results)[kQueries]) {
+#pragma GCC unroll 16
+  for (int q = 0; q < kQueries; ++q) {
+    float* out = results[q] + kPartialHeader + d;
+#pragma GCC unroll 16
+    for (int i = 0; i < kWidth; ++i, out += V::kLanes) {
+      if (work.into == AttendInto::kPartials) {
+        Put(unit == 1.0F ? sums[q][i] : Mul(sums[q][i], V::Of(unit)), out);
+      } else {
+        const V kept = Mul(V::Load(out), V::Of(factors[q].keep));
+        Put(Fma(sums[q][i], V::Of(factors[q].take), kept), out);
+      }
+    }
+  }
+}
+
 // The weighted sums of the values in kWidth vectors from dimension d on, to the results.
 template <class V, class F, int kWidth, int kQueries>
 [[gnu::always_inline]] inline void WeightedSum(const AttendWork& work,
@@ -181,48 +202,51 @@ template <class V, class F, int kWidth, int kQueries>
     j = end;
   }
   some(queries.all_end, queries.end);
-#pragma GCC unroll 16
-  for (int q = 0; q < kQueries; ++q) {
-    float* out = results[q] + kPartialHeader + d;
-#pragma GCC unroll 16
-    for (int i = 0; i < kWidth; ++i, out += V::kLanes) {
-      if (work.into == AttendInto::kPartials) {
-        Put(F::kUnit == 1.0F ? sums[q][i] : Mul(sums[q][i], V::Of(F::kUnit)), out);
-      } else {
-        const V kept = Mul(V::Load(out), V::Of(factors[q].keep));
-        Put(Fma(sums[q][i], V::Of(factors[q].take), kept), out);
-      }
-    }
-  }
+  PutSums<V, kQueries, kWidth>(work, sums, F::kUnit, factors, d, results);
 }
 
 // S is a register of eight floats, or V itself: softmax, and the dimensions that are left over.
-template <class V, class F, int kQueries, int kWidth, class S = V>
-void AttendTile(const AttendWork& work, const AttendQuery* from, const ChunkTiles* next) {
+// scores(queries, weights) puts the scores, sums(queries, weights, results, factors) the results.
+template <class S, int kQueries, class Score, class Sum>
+[[gnu::always_inline]] inline void AttendBy(const AttendWork& work, const AttendQuery* from,
+                                            float unit, const Score& scores, const Sum& sums) {
   const TileQueries<kQueries> queries(from);
   alignas(64) float weights[kQueries][kChunkKeys];
   float greatest[kQueries];
   float sum[kQueries];
   float* results[kQueries];
   for (int q = 0; q < kQueries; ++q) results[q] = from[q].result;
-  Scores<V, F, kWidth>(work, queries, next, weights);
+  scores(queries, weights);
   Softmax<S>(queries, weights, greatest, sum);
-  if constexpr (F::kHasScales) ScaleWeights<S>(work, queries, weights);
   Factors factors[kQueries];
   for (int q = 0; q < kQueries; ++q) {
     if (work.into == AttendInto::kStates) {
       factors[q] = MergeHeads<S>(greatest[q], sum[q], results[q]);
-      factors[q].take *= F::kUnit;
+      factors[q].take *= unit;
     } else {
       results[q][0] = greatest[q];
       results[q][1] = sum[q];
     }
   }
-  int d = 0;
-  for (; d + kWidth * V::kLanes <= work.head_dim; d += kWidth * V::kLanes)
-    WeightedSum<V, F, kWidth>(work, results, queries, d, weights, factors, next);
-  for (; d + S::kLanes <= work.head_dim; d += S::kLanes)
-    WeightedSum<S, F, 1>(work, results, queries, d, weights, factors, next);
+  sums(queries, weights, results, factors);
+}
+
+template <class V, class F, int kQueries, int kWidth, class S = V>
+void AttendTile(const AttendWork& work, const AttendQuery* from, const ChunkTiles* next) {
+  using Weights = float(&)[kQueries][kChunkKeys];
+  AttendBy<S, kQueries>(
+      work, from, F::kUnit,
+      [&](const TileQueries<kQueries>& queries, Weights weights)
+          __attribute__((always_inline)) { Scores<V, F, kWidth>(work, queries, next, weights); },
+      [&](const TileQueries<kQueries>& queries, Weights weights, float* const(&results)[kQueries],
+          const Factors(&factors)[kQueries]) __attribute__((always_inline)) {
+        if constexpr (F::kHasScales) ScaleWeights<S>(work, queries, weights);
+        int d = 0;
+        for (; d + kWidth * V::kLanes <= work.head_dim; d += kWidth * V::kLanes)
+          WeightedSum<V, F, kWidth>(work, results, queries, d, weights, factors, next);
+        for (; d + S::kLanes <= work.head_dim; d += S::kLanes)
+          WeightedSum<S, F, 1>(work, results, queries, d, weights, factors, next);
+      });
 }
 
 // tile_of[n - 1] is for n queries. As few tiles as will do, of sizes that differ by one at most;

@@ -35,6 +35,7 @@ const Ops kOps = {
     .kv_bf16 = {avx2::StoreBf16, AttendBf16},
     .kv_fp8 = {avx2::StoreFp8, AttendFp8},
     .kv_int8 = {avx2::StoreInt8, AttendInt8},
+    .kv_int4 = {avx2::SealKeys, avx2::SealValues, AttendInt4},
     .merge = avx2::Merge,
     .finish = avx2::Finish,
 };

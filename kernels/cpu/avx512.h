@@ -27,5 +27,6 @@ void AttendF16(const AttendWork& work);
 void AttendBf16(const AttendWork& work);
 void AttendFp8(const AttendWork& work);
 void AttendInt8(const AttendWork& work);
+void AttendInt4(const AttendWork& work);
 
 }  // namespace banyan::kernels::avx512

@@ -42,12 +42,13 @@ inline constexpr int kPartialHeader = 16;
 
 // One chunk in tiles, as pages have them. Number d * kTileKeys + i at keys[t] is dimension d of key
 // 16 t + i, number i * head_dim + d at values[t] that of its value. Where the format has scales,
-// key_scales[t][i] and value_scales[t][i] are theirs (f16).
+// key_scales[t][i] and value_scales[t][i] are theirs (f16). For int4 see int4_ops.h.
 struct ChunkTiles {
   const std::byte* keys[kChunkKeys / kTileKeys];
   const std::byte* values[kChunkKeys / kTileKeys];
   const std::uint16_t* key_scales[kChunkKeys / kTileKeys];
   const std::uint16_t* value_scales[kChunkKeys / kTileKeys];
+  const std::int8_t* key_zeros[kChunkKeys / kTileKeys];
 };
 
 // A query that sees keys first .. last - 1 of a chunk, and no others.

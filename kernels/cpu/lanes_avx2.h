@@ -3,6 +3,7 @@
 
 #include <immintrin.h>
 
+#include <cstddef>
 #include <cstdint>
 
 #include "kernels/cpu/kv_ops.h"
@@ -34,6 +35,14 @@ struct Lanes8 {
   }
   static Lanes8 Widen(Int8 /*format*/, const std::int8_t* at) {
     return {_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(LoadBytes(at)))};
+  }
+
+  // Eight codes of 4 bits, of the high nibbles or the low ones.
+  template <bool kHigh>
+  static Lanes8 Codes(const std::byte* at) {
+    const __m256i bytes = _mm256_cvtepu8_epi32(LoadBytes(at));
+    if constexpr (kHigh) return {_mm256_cvtepi32_ps(_mm256_srli_epi32(bytes, 4))};
+    return {_mm256_cvtepi32_ps(_mm256_and_si256(bytes, _mm256_set1_epi32(15)))};
   }
 
   // x; NaN where one of eight numbers is a NaN that Widen would not show.

@@ -4,6 +4,7 @@
 
 #include <immintrin.h>
 
+#include <cstddef>
 #include <cstdint>
 
 #include "kernels/cpu/kv_ops.h"
@@ -34,6 +35,15 @@ struct Lanes16 {
     return {_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(LoadBytes(at)))};
   }
 
+  template <bool kHigh>
+  static Lanes16 Codes(const std::byte* at) {
+    const __m512i bytes = _mm512_cvtepu8_epi32(LoadBytes(at));
+    const __m512 numbers = _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    // Of an index only four bits count.
+    if constexpr (kHigh) return {_mm512_permutexvar_ps(_mm512_srli_epi32(bytes, 4), numbers)};
+    return {_mm512_permutexvar_ps(bytes, numbers)};
+  }
+
   template <class F>
   static Lanes16 OrNaN(F /*format*/, Lanes16 x, const typename F::Number* /*at*/) {
     return x;
@@ -52,6 +62,7 @@ struct Lanes16 {
 };
 
 inline Lanes16 Fma(Lanes16 a, Lanes16 b, Lanes16 c) { return {_mm512_fmadd_ps(a.v, b.v, c.v)}; }
+inline Lanes16 Sub(Lanes16 a, Lanes16 b) { return {_mm512_sub_ps(a.v, b.v)}; }
 inline Lanes16 Mul(Lanes16 a, Lanes16 b) { return {_mm512_mul_ps(a.v, b.v)}; }
 inline void Put(Lanes16 a, float* to) { _mm512_storeu_ps(to, a.v); }
 

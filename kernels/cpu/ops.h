@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/cpu/int4_ops.h"
 #include "kernels/cpu/kv_ops.h"
 #include "kernels/cpu/tiles.h"
 
@@ -72,6 +73,7 @@ struct Ops {
   Rotate rotate_halves;
 
   KvOps kv_f16, kv_bf16, kv_fp8, kv_int8;
+  Int4Ops kv_int4;
   // Merges the partial of the next chunk into `state`, which starts as {-inf, 0, .., 0, ..}: the
   // greatest score of both, and with keep and take = 2^(old - greatest) of the one and the other
   // state * keep + partial * take, fused but for the sum of weights.

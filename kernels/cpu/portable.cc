@@ -28,6 +28,7 @@ const Ops kOps = {
     .kv_bf16 = {StoreBf16, AttendBf16},
     .kv_fp8 = {StoreFp8, AttendFp8},
     .kv_int8 = {StoreInt8, AttendInt8},
+    .kv_int4 = {SealKeys, SealValues, AttendInt4},
     .merge = Merge,
     .finish = Finish,
 };

@@ -34,11 +34,14 @@ void StoreF16(const float* x, std::int64_t n, std::byte* out, std::uint16_t* sca
 void StoreBf16(const float* x, std::int64_t n, std::byte* out, std::uint16_t* scale);
 void StoreFp8(const float* x, std::int64_t n, std::byte* out, std::uint16_t* scale);
 void StoreInt8(const float* x, std::int64_t n, std::byte* out, std::uint16_t* scale);
+void SealKeys(const std::uint16_t* keys, int head_dim, const SealedKeys& out);
+void SealValues(const std::uint16_t* values, int head_dim, const SealedValues& out);
 
 void AttendF16(const AttendWork& work);
 void AttendBf16(const AttendWork& work);
 void AttendFp8(const AttendWork& work);
 void AttendInt8(const AttendWork& work);
+void AttendInt4(const AttendWork& work);
 void Merge(const float* partial, int head_dim, float* state);
 void Finish(const float* state, int head_dim, float* out);
 

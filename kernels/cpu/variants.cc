@@ -56,6 +56,8 @@ const KvOps& KvOpsOf(const Ops& ops, KvFormat format) {
       return ops.kv_fp8;
     case KvFormat::kInt8:
       return ops.kv_int8;
+    case KvFormat::kInt4:
+      RequireFailed("tiles in 4 bits have operations of their own");
   }
   RequireFailed("a format of pages outside KvFormat");
 }

@@ -114,6 +114,8 @@ float Decoded(KvFormat format, const std::byte* number) {
                                   : static_cast<float>(Value(one, 4, kE4M3));
     case KvFormat::kInt8:
       return static_cast<std::int8_t>(one);
+    case KvFormat::kInt4:
+      break;  // has no numbers that stand alone
   }
   return 0;
 }

@@ -35,9 +35,11 @@ TEST(KvShape, ATokenTakesItsNumbersAndItsScales) {
   EXPECT_EQ(TokenBytes(30, 3, 64, KvFormat::kBf16), 23'040);
   EXPECT_EQ(TokenBytes(30, 3, 64, KvFormat::kFp8), 11'520);
   EXPECT_EQ(TokenBytes(30, 3, 64, KvFormat::kInt8), 11'880);
+  EXPECT_EQ(TokenBytes(30, 3, 64, KvFormat::kInt4), 7200);
   // Llama-3-8B
   EXPECT_EQ(TokenBytes(32, 8, 128, KvFormat::kF16), 131'072);
   EXPECT_EQ(TokenBytes(32, 8, 128, KvFormat::kInt8), 66'560);
+  EXPECT_EQ(TokenBytes(32, 8, 128, KvFormat::kInt4), 40'960);
 }
 
 TEST(KvShape, FormatsAreFoundByName) {

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <limits>
 #include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "kernels/cpu/pack.h"
 #include "kernels/cpu/variants.h"
+#include "tests/kernels/attend_comparison.h"
 #include "tests/kernels/variant_comparison.h"
 
 namespace banyan::kernels::testing {
@@ -232,92 +232,12 @@ class ChunkMemory {
   std::vector<std::uint16_t> scales_;  // of the keys, then of the values
 };
 
-// One chunk, of which queries see up to keys first .. last - 1.
-struct Seen {
-  int first;
-  int last;
-  bool same;  // all queries see all of them; or each some
-};
-
-// Queries, with room for their results.
-class Queries {
- public:
-  Queries(int head_dim, int count, const Seen& seen, Source& source)
-      : rows_(source.Values(count * head_dim)),
-        size_(static_cast<std::size_t>(kPartialHeader + head_dim)),
-        results_(size_ * static_cast<std::size_t>(count)) {
-    for (int i = 0; i < count; ++i) {
-      AttendQuery query = {rows_.data() + i * head_dim, seen.first, seen.last, At(i)};
-      query.result[0] = -std::numeric_limits<float>::infinity();
-      if (!seen.same) {
-        query.first = std::min(seen.first + i % 3 * i, seen.last - 1);
-        query.last = std::max(seen.last - i / 2, query.first + 1);
-      }
-      queries_.push_back(query);
-    }
-  }
-
-  // Of no padding.
-  Row Results() const {
-    Row out;
-    for (const AttendQuery& query : queries_) {
-      out.insert(out.end(), {query.result[0], query.result[1]});
-      out.insert(out.end(), query.result + kPartialHeader, query.result + size_);
-    }
-    return out;
-  }
-  float* At(int i) { return results_.data() + static_cast<std::size_t>(i) * size_; }
-  const AttendQuery* data() const { return queries_.data(); }
-  int count() const { return static_cast<int>(queries_.size()); }
-
- private:
-  Row rows_;
-  std::size_t size_;
-  Row results_;
-  std::vector<AttendQuery> queries_;
-};
-
-// The partials of `count` queries, and states into which they are merged twice: by Merge, and as
-// they are made.
 Row Chunk(const Ops& ops, KvFormat format, const Seen& seen, int head_dim, int count,
           Source& source) {
   ChunkMemory memory(format, head_dim, source);
-  const std::uint32_t seed = source.Bits();
-  const auto queries = [&] {
-    Source same(source.numbers(), seed);
-    return Queries(head_dim, count, seen, same);
-  };
-  Queries partials = queries();
-  const ChunkTiles chunk = memory.Tiles([&](int j) {
-    return std::any_of(partials.data(), partials.data() + count,
-                       [&](const AttendQuery& q) { return q.first <= j && j < q.last; });
-  });
-  const auto attend = KvOpsOf(ops, format).attend;
-  AttendWork work = {.chunk = &chunk,
-                     .head_dim = head_dim,
-                     .scale = 0.125F,
-                     .queries = partials.data(),
-                     .count = count,
-                     .into = AttendInto::kPartials};
-  attend(work);
-
-  Queries merged = queries();
-  Queries states = queries();
-  work.queries = states.data();
-  work.into = AttendInto::kStates;
-  Row out = partials.Results();
-  for (int time = 0; time < 2; ++time) {
-    for (int i = 0; i < count; ++i) ops.merge(partials.At(i), head_dim, merged.At(i));
-    attend(work);
-  }
-  EXPECT_EQ(Difference(states.Results(), merged.Results()), "");
-  for (const float value : merged.Results()) out.push_back(value);
-  Row finished(static_cast<std::size_t>(head_dim));
-  for (int i = 0; i < count; ++i) {
-    ops.finish(merged.At(i), head_dim, finished.data());
-    out.insert(out.end(), finished.begin(), finished.end());
-  }
-  return out;
+  return Attended(
+      ops, KvOpsOf(ops, format).attend, [&](const auto& is_seen) { return memory.Tiles(is_seen); },
+      seen, head_dim, count, source);
 }
 
 class AttendVariants : public Variants {
