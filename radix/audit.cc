@@ -108,6 +108,10 @@ bool Audit::CheckNode(NodeIndex index) {
                "a partial page that is not the end of an unpinned leaf", index)) {
     return false;
   }
+  if (!Require(!edge.has_tail() || tree_.options_.sharing == Sharing::kSlots,
+               "a partial page where pages are shared whole", index)) {
+    return false;
+  }
   for (const PageId page : edge.pages()) {
     if (!Require(page >= 0 && page < tree_.pool_.size(), "an edge with a page of no pool", index)) {
       return false;
@@ -259,6 +263,10 @@ bool Audit::CheckCopies() {
 bool Audit::CheckCopy(const View& view) {
   const PageCopy& copy = view.copy_;
   if (copy.from == kNoPage) return Require(copy.to == kNoPage, "a copy without source", copy.to);
+  if (!Require(tree_.options_.sharing == Sharing::kSlots, "a copy where pages are shared whole",
+               copy.from)) {
+    return false;
+  }
   const auto leased = static_cast<std::size_t>(view.lease_.pages());
   if (!Require(copy.from >= 0 && copy.from < tree_.pool_.size(), "a copy from no page",
                copy.from) ||
@@ -420,7 +428,7 @@ bool Audit::CheckWatch(const WatchStation& station, const WatchEntry& entry) {
   const std::int64_t pages = match.length / page_size;
   const std::int64_t start = inside ? pages : pages - nodes_[match.node].edge.page_count();
   const std::int64_t place = watch.cached_tokens_ / page_size;
-  return Require(watch.cached_tokens_ == match.length + match.common,
+  return Require(watch.cached_tokens_ == tree_.options_.Shared(match.length + match.common),
                  "a watch with another length than its match", watch.cached_tokens_) &&
          Require(station.node == (inside ? match.next : match.node) && station.start == start,
                  "a watch that hangs elsewhere than its match ends", station.node) &&

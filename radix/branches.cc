@@ -10,8 +10,10 @@
 
 namespace banyan::radix {
 
-Branches::Branches(std::int32_t page_size, Eviction eviction)
-    : page_size_(page_size), policy_(MakePolicy(eviction)) {}
+Branches::Branches(const Options& options)
+    : page_size_(options.page_size),
+      watches_(nodes_, options),
+      policy_(MakePolicy(options.eviction)) {}
 
 Branches::Match Branches::Find(NodeIndex root, std::span<const TokenId> tokens) const {
   Match match{.node = root};

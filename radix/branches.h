@@ -28,7 +28,7 @@ namespace banyan::radix {
 
 class Branches {
  public:
-  Branches(std::int32_t page_size, Eviction eviction);
+  explicit Branches(const Options& options);
 
   NodeTable& nodes() { return nodes_; }
   const NodeTable& nodes() const { return nodes_; }
@@ -102,7 +102,7 @@ class Branches {
 
   const std::int32_t page_size_;
   NodeTable nodes_;
-  Watches watches_{nodes_, page_size_};
+  Watches watches_;
   const std::unique_ptr<const EvictionPolicy> policy_;
   EvictionIndex eviction_;
   std::int64_t edges_ = 0;

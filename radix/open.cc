@@ -25,6 +25,12 @@ std::span<const TokenId> AtMost(std::span<const TokenId> tokens, std::int64_t ma
 // ends before it.
 Tree::Beginning Tree::FindBeginning(NamespaceId name_space, std::span<const TokenId> tokens) const {
   Beginning best{.match = branches_.Find(Root(name_space), tokens)};
+  if (options_.sharing == Sharing::kPages) {
+    Branches::Match& match = best.match;
+    match.common -= match.common % options_.page_size;
+    if (match.common == 0) match.next = kNoNode;
+    return best;
+  }
   if (best.match.common >= options_.page_size) return best;
   const auto first = views_.find(best.match.node);
   if (first == views_.end()) return best;

@@ -23,11 +23,23 @@ inline constexpr std::array kEvictions = {Eviction::kLru, Eviction::kFifo, Evict
 std::string_view Name(Eviction eviction);  // "lru", "fifo", "lfu", "reuse"
 std::optional<Eviction> ParseEviction(std::string_view name);
 
+// What of a page can be given to whoever has the same tokens.
+enum class Sharing : std::uint8_t {
+  kSlots,  // its first ones, too: they are copied, and a leaf may end in a partial page
+  kPages,  // nothing until it is whole: no copies, no partial pages in the tree
+};
+
 struct Options {
   std::int32_t page_size = 16;  // tokens per page, kMinPageSize..kMaxPageSize
   std::int32_t pages = 0;       // pages in the pool, 1..kMaxPages
   std::int32_t max_empty_namespaces = kMaxEmptyNamespaces;  // at least 1
   Eviction eviction = Eviction::kLru;
+  Sharing sharing = Sharing::kSlots;
+
+  // What a match of so many tokens can give.
+  std::int64_t Shared(std::int64_t tokens) const {
+    return sharing == Sharing::kPages ? tokens - tokens % page_size : tokens;
+  }
 };
 
 }  // namespace banyan::radix

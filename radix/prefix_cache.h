@@ -61,8 +61,9 @@ class PrefixCache {
   // in its namespace, or a watch is on, or a view is open that was opened since the last Flush.
   NamespaceId OpenNamespace(std::string_view name);
 
-  // How many leading tokens of `tokens` are in the tree, whole pages and part of the next. Changes
-  // nothing. Open may give more, up to a page less one: it looks at open pages, too.
+  // How many leading tokens of `tokens` are in the tree, whole pages and part of the next; whole
+  // pages alone with Sharing::kPages, here and in all that follows. Changes nothing. Open may give
+  // more, up to a page less one: it looks at open pages, too.
   std::int64_t MatchLength(NamespaceId name_space, std::span<const TokenId> tokens) const;
 
   // What Open would give and take, with the same arguments. Changes nothing.
@@ -127,8 +128,8 @@ class PrefixCache {
   void Drop(View& view, std::int64_t front, std::int64_t until);
 
   // Ends the view. kAdopt: its last, partly filled page becomes the tail of a leaf unless the tree
-  // already has those tokens. kDiscard: that page is freed. Whole pages stay in the tree either
-  // way.
+  // already has those tokens, or shares whole pages alone. kDiscard: that page is freed. Whole
+  // pages stay in the tree either way.
   enum class Tail : std::uint8_t { kAdopt, kDiscard };
   void Close(View& view, Tail tail);
 

@@ -149,8 +149,8 @@ void Tree::Close(View& view, PrefixCache::Tail tail) {
   if (!was_copied) EndCopy(view);
   const NodeIndex tip = branches_.nodes().Resolve(view.lease_.node_);
   std::size_t own = static_cast<std::size_t>(view.lease_.pages_);
-  if (tail == PrefixCache::Tail::kAdopt && was_copied && !view.unpublished_.empty() &&
-      !branches_.nodes()[tip].detached && AdoptTail(view)) {
+  if (tail == PrefixCache::Tail::kAdopt && options_.sharing == Sharing::kSlots && was_copied &&
+      !view.unpublished_.empty() && !branches_.nodes()[tip].detached && AdoptTail(view)) {
     ++own;
   }
   for (; own < view.table_.size(); ++own) RetirePage(view.table_[own]);

@@ -11,7 +11,7 @@ Tree::Tree(const Options& options, Observer* observer)
     : options_(options),
       observer_(observer),
       pool_(options.pages),
-      branches_(options.page_size, options.eviction),
+      branches_(options),
       namespaces_(options.max_empty_namespaces) {
   CHECK(options.page_size >= kMinPageSize && options.page_size <= kMaxPageSize);
   if (options.eviction == Eviction::kReuse) departed_.emplace(options.pages);
@@ -36,7 +36,7 @@ void Tree::SettleRoot(NodeIndex root) { namespaces_.SetEmpty(root, IsEmptyRoot(r
 
 std::int64_t Tree::MatchLength(NamespaceId name_space, std::span<const TokenId> tokens) const {
   const Branches::Match match = branches_.Find(Root(name_space), tokens);
-  return match.length + match.common;
+  return options_.Shared(match.length + match.common);
 }
 
 std::int64_t Tree::available_pages() const {

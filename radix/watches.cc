@@ -51,7 +51,7 @@ bool WatchOrder::operator()(const WatchEntry& a, const WatchEntry& b) const {
 Watches::~Watches() { CHECK(stations_.empty()); }
 
 void Watches::Start(Watch& watch, NodeIndex node, std::int64_t start, std::int64_t length) {
-  watch.cached_tokens_ = watch.reported_ = length;
+  watch.cached_tokens_ = watch.reported_ = options_.Shared(length);
   watch.number_ = ++started_;
   ++count_;
   Watch* const one = &watch;
@@ -238,6 +238,7 @@ void Watches::DropIfEmpty(WatchStation& station) {
 }
 
 void Watches::SetLength(Watch& watch, std::int64_t length) {
+  length = options_.Shared(length);
   const bool was_listed = watch.cached_tokens_ != watch.reported_;
   watch.cached_tokens_ = length;
   const bool listed = length != watch.reported_;

@@ -34,6 +34,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "base/ids.h"
 #include "radix/node.h"
+#include "radix/options.h"
 #include "radix/watch.h"
 
 namespace banyan::radix {
@@ -64,7 +65,8 @@ struct WatchStation {
 
 class Watches {
  public:
-  Watches(const NodeTable& nodes, std::int32_t page_size) : nodes_(nodes), page_size_(page_size) {}
+  Watches(const NodeTable& nodes, const Options& options)
+      : nodes_(nodes), page_size_(options.page_size), options_(options) {}
   ~Watches();  // all were stopped
   Watches(const Watches&) = delete;
   Watches& operator=(const Watches&) = delete;
@@ -72,6 +74,7 @@ class Watches {
   // Whether a watch hangs at `node`. Under a root without children all hang at the root.
   bool Any(NodeIndex node) const { return !stations_.empty() && stations_.contains(node); }
 
+  // Lengths are those of matches; what a watch says is what a match of that length can give.
   // `watch` matches `length` tokens and hangs at `node`, whose edge begins behind `start` pages.
   void Start(Watch& watch, NodeIndex node, std::int64_t start, std::int64_t length);
   void Stop(Watch& watch);
@@ -113,6 +116,7 @@ class Watches {
 
   const NodeTable& nodes_;
   const std::int32_t page_size_;
+  const Options options_;
   absl::flat_hash_map<NodeIndex, std::unique_ptr<WatchStation>> stations_;
   std::int64_t count_ = 0;
   std::uint64_t started_ = 0;

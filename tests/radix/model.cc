@@ -36,6 +36,7 @@ ModelledCache::ModelledCache(const Options& options, int namespaces)
     : page_size_(static_cast<std::size_t>(options.page_size)),
       max_empty_(static_cast<std::size_t>(options.max_empty_namespaces)),
       eviction_(options.eviction),
+      sharing_(options.sharing),
       cache_(options),
       contents_(static_cast<std::size_t>(options.pages),
                 std::vector<std::uint64_t>(page_size_, kPoison)) {
@@ -55,7 +56,8 @@ ModelledCache::Work& ModelledCache::Open(std::size_t name_space, const Tokens& t
   works_.push_back({.view = cache_.Open(id, tokens, max_tokens), .name_space = name_space});
   Work& work = works_.back();
   EXPECT_EQ(work.view.tokens(),
-            std::min(std::max(match, LongestOpen(name_space, tokens)), max_tokens));
+            Shared(static_cast<std::size_t>(
+                std::min(std::max(match, LongestOpen(name_space, tokens)), max_tokens))));
   EXPECT_EQ(preview.tokens, work.view.tokens());
   EXPECT_EQ(preview.leased_pages, work.view.leased_pages());
   EXPECT_EQ(preview.pinned_pages, available - cache_.available_pages());
@@ -147,7 +149,8 @@ void ModelledCache::Drop(Work& work, std::int64_t front, std::int64_t until) {
 void ModelledCache::Close(std::size_t index, PrefixCache::Tail tail) {
   Work& work = works_[index];
   const std::size_t tokens = Readable(work);
-  if (work.shareable && tail == PrefixCache::Tail::kAdopt && tokens > Leased(work)) {
+  if (work.shareable && sharing_ == Sharing::kSlots && tail == PrefixCache::Tail::kAdopt &&
+      tokens > Leased(work)) {
     ++uses_;
     Space& space = spaces_[work.name_space];
     const std::span<const TokenId> path(work.tokens);
@@ -239,7 +242,12 @@ std::int64_t ModelledCache::LongestCached(const Space& space,
   for (const auto& [path, cached] : space.pages) {
     longest = std::max(longest, CommonPrefix(path, tokens));
   }
-  return static_cast<std::int64_t>(longest);
+  return Shared(longest);
+}
+
+std::int64_t ModelledCache::Shared(std::size_t tokens) const {
+  if (sharing_ == Sharing::kPages) tokens = tokens / page_size_ * page_size_;
+  return static_cast<std::int64_t>(tokens);
 }
 
 // What some view has computed and publishes.
@@ -251,7 +259,7 @@ std::int64_t ModelledCache::LongestOpen(std::size_t name_space,
     const auto written = std::span<const TokenId>(work.tokens).first(Readable(work));
     longest = std::max(longest, CommonPrefix(written, tokens));
   }
-  return static_cast<std::int64_t>(longest);
+  return Shared(longest);
 }
 
 void ModelledCache::UsePath(Space& space, std::span<const TokenId> tokens) {

@@ -84,6 +84,7 @@ class ModelledCache {
   NamespaceId Id(std::size_t name_space);  // opens it
   std::int64_t LongestCached(const Space& space, std::span<const TokenId> tokens) const;
   std::int64_t LongestOpen(std::size_t name_space, std::span<const TokenId> tokens) const;
+  std::int64_t Shared(std::size_t tokens) const;  // of a match of so many
   void UsePath(Space& space, std::span<const TokenId> tokens);
   void UsePart(Space& space, std::span<const TokenId> tokens);
   void Enter(Space& space, std::span<const TokenId> path, PageId page);
@@ -107,6 +108,7 @@ class ModelledCache {
   const std::size_t page_size_;
   const std::size_t max_empty_;
   const Eviction eviction_;  // the order of evictions is modelled for LRU
+  const Sharing sharing_;
   PrefixCache cache_;
   std::vector<Space> spaces_;
   std::deque<std::size_t> empty_;  // namespaces, the longest empty first

@@ -18,12 +18,14 @@ struct Case {
   int seeds;
   Eviction eviction =
       Eviction::kLru;  // others with one namespace: which ends first is not modelled
+  Sharing sharing = Sharing::kSlots;
 };
 
 std::string CaseName(const testing::TestParamInfo<Case>& info) {
   return "page" + std::to_string(info.param.page_size) + "_pool" +
          std::to_string(info.param.pages) + "_alphabet" + std::to_string(info.param.alphabet) +
-         "_" + std::string(Name(info.param.eviction));
+         "_" + std::string(Name(info.param.eviction)) +
+         (info.param.sharing == Sharing::kPages ? "_whole" : "");
 }
 
 class RandomOperations : public testing::TestWithParam<Case> {
@@ -135,7 +137,8 @@ TEST_P(RandomOperations, AgreeWithTheModel) {
     ModelledCache model({.page_size = c.page_size,
                          .pages = c.pages,
                          .max_empty_namespaces = 2,
-                         .eviction = c.eviction},
+                         .eviction = c.eviction,
+                         .sharing = c.sharing},
                         c.namespaces);
     for (int step = 0; step < 400; ++step) {
       SCOPED_TRACE("step " + std::to_string(step));
@@ -157,18 +160,22 @@ TEST_P(RandomOperations, AgreeWithTheModel) {
 
 // Page size, pool, namespaces, alphabet, longest prompt, seeds. The pools of hundreds never evict
 // in one run.
-INSTANTIATE_TEST_SUITE_P(Radix, RandomOperations,
-                         testing::Values(Case{1, 8, 2, 2, 10, 30}, Case{2, 6, 1, 2, 12, 30},
-                                         Case{2, 600, 2, 2, 14, 20}, Case{3, 12, 2, 2, 20, 30},
-                                         Case{3, 600, 1, 3, 20, 20}, Case{4, 24, 3, 2, 40, 30},
-                                         Case{2, 6, 1, 2, 12, 10, Eviction::kFifo},
-                                         Case{3, 12, 1, 2, 20, 10, Eviction::kLfu},
-                                         Case{3, 12, 1, 2, 20, 20, Eviction::kReuse},
-                                         Case{16, 30, 2, 2, 150, 20}, Case{16, 900, 2, 2, 150, 10},
-                                         // Longer than an edge may be.
-                                         Case{255, 200, 2, 2, 6000, 4},
-                                         Case{256, 60, 1, 2, 5000, 6}),
-                         CaseName);
+INSTANTIATE_TEST_SUITE_P(
+    Radix, RandomOperations,
+    testing::Values(Case{1, 8, 2, 2, 10, 30}, Case{2, 6, 1, 2, 12, 30}, Case{2, 600, 2, 2, 14, 20},
+                    Case{3, 12, 2, 2, 20, 30}, Case{3, 600, 1, 3, 20, 20},
+                    Case{4, 24, 3, 2, 40, 30}, Case{2, 6, 1, 2, 12, 10, Eviction::kFifo},
+                    Case{3, 12, 1, 2, 20, 10, Eviction::kLfu},
+                    Case{3, 12, 1, 2, 20, 20, Eviction::kReuse}, Case{16, 30, 2, 2, 150, 20},
+                    Case{16, 900, 2, 2, 150, 10},
+                    Case{1, 8, 2, 2, 10, 10, Eviction::kLru, Sharing::kPages},
+                    Case{2, 6, 1, 2, 12, 20, Eviction::kLru, Sharing::kPages},
+                    Case{3, 12, 2, 2, 20, 20, Eviction::kLru, Sharing::kPages},
+                    Case{4, 24, 3, 2, 40, 20, Eviction::kLru, Sharing::kPages},
+                    Case{3, 12, 1, 2, 20, 10, Eviction::kReuse, Sharing::kPages},
+                    // Longer than an edge may be.
+                    Case{255, 200, 2, 2, 6000, 4}, Case{256, 60, 1, 2, 5000, 6}),
+    CaseName);
 
 }  // namespace
 }  // namespace banyan::radix
