@@ -6,6 +6,10 @@
 // the number of rows, the run's borders, the page ids or the number of threads. Each reduction has
 // one fixed order; activations are quantized within a row; K and V are read back from pages.
 //
+// Pages of a format that seals them (SealsPages) have their bytes once they are full: so do they
+// when RopeAndStore returns. A query reads its own page, that of its position, as it was stored, in
+// f16, and all earlier ones sealed. What is not full yet of a view is in the run's open page.
+//
 // Memory: whatever allocates may throw std::bad_alloc, and leaves the backend usable.
 //
 // Shapes: activations are row-major [rows, cols] floats owned by the backend. `Input` is the form
@@ -65,13 +69,13 @@ concept Backend = requires(B& b, const B& cb, const HostTensor& host, const type
   // finite. As many rows as outputs.
   b.MatMulGreatest(linear, cin, outputs);
   // Rotates q and k in place, puts both into the basis that the pages keep keys in (SpreadsKeys),
-  // and writes k and v to the pages of layer n. A step may use two ropes in turn (layers that look
-  // far and near) at the cost of each once.
+  // and writes k and v to the pages of layer n, or its runs' open pages. A step may use two ropes
+  // in turn (layers that look far and near) at the cost of each once.
   b.RopeAndStore(x, x, cx, rope, runs, n);  // (q, k, v, rope, runs, layer)
   // Causal attention of q over the pages of layer n; query head h reads KV head
   // h / (heads / kv_heads). Ainslie et al., "GQA", 2023. Keys outside the span's window, or the
   // run's with its sinks, are not read into any sum; a run's needs the rope by which q was rotated.
-  // q is as RopeAndStore leaves it.
+  // q is as RopeAndStore leaves it, and where pages are sealed the runs are those stored last.
   b.Attend(cx, span, runs, n, in);  // (q, span, runs, layer, out)
 
   // What computes: the name of a set of instructions.
@@ -83,7 +87,8 @@ concept Backend = requires(B& b, const B& cb, const HostTensor& host, const type
   // The calling thread is the one that computes steps from now on.
   b.TakeThread();
 
-  // The page store. AllocatePages is called once; false when the memory cannot be had.
+  // The page store. AllocatePages is called once; false when the memory cannot be had. Slots are
+  // not copied of pages that are sealed.
   { b.AllocatePages(KvShape{}) } -> std::same_as<bool>;
   { cb.page_bytes() } -> std::convertible_to<std::size_t>;
   b.CopySlots(copies);

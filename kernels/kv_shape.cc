@@ -33,4 +33,11 @@ std::int64_t BytesPerToken(const KvShape& shape) {
          std::int64_t{2} * shape.layers * shape.kv_heads * layout.scale_bytes;
 }
 
+std::int64_t OpenBytes(const KvShape& shape) {
+  if (!SealsPages(shape.format)) return 0;
+  KvShape open = shape;
+  open.format = KvFormat::kF16;
+  return BytesPerToken(open) * shape.page_size * shape.open_pages;
+}
+
 }  // namespace banyan::kernels

@@ -93,6 +93,8 @@ struct RowRun {
   // The table names the first `front_pages` pages and, `dropped_pages` further on, all others.
   std::int64_t front_pages = 0;
   std::int64_t dropped_pages = 0;
+  // Where pages are sealed when they are full: the open page of the view, which is no other run's.
+  std::int32_t open_page = 0;
 
   // The page of positions index * page_size and on.
   std::int32_t page(std::int64_t index) const {

@@ -16,8 +16,6 @@ namespace {
 
 // Chunks that a thread takes at a time where it keeps their partials, with all heads of each.
 constexpr std::int64_t kChunksTogether = 4;
-// Queries that one call of `attend` is given at most.
-constexpr int kMaxTogether = AttentionPlan::kBlockQueries;
 
 }  // namespace
 
@@ -34,25 +32,26 @@ Attention::Keys Attention::KeysSeen(const Call& call, const Piece& piece, std::i
                                     std::int64_t chunk) {
   const RowRun& run = *piece.run;
   const std::int64_t position = piece.position(i);
-  if (chunk == kSinks) return {0, run.window.cuts(position) ? run.window.sinks : 0};
-  const std::int64_t before = chunk * kChunkKeys;
-  const auto in_chunk = [&](std::int64_t key) {
-    return static_cast<int>(std::clamp<std::int64_t>(key - before, 0, kChunkKeys));
-  };
-  return {in_chunk(AttentionPlan::FirstKey(call.span.window, run, position)),
-          in_chunk(position + 1)};
+  const std::int64_t end = call.ChunkedKeys(position);
+  if (chunk == kSinks) {
+    const std::int64_t sinks = run.window.cuts(position) ? run.window.sinks : 0;
+    return {0, static_cast<int>(std::min(sinks, end))};
+  }
+  return Keys::Of(AttentionPlan::FirstKey(call.span.window, run, position), end,
+                  chunk * kChunkKeys);
 }
 
 void Attention::Run(const Call& call) {
-  const KvShape& shape = call.pages->shape();
+  const KvShape& shape = call.shape();
   Require(call.heads % shape.kv_heads == 0, "query heads are a multiple of KV heads");
-  kv_ops_ = &KvOpsOf(ops_, shape.format);
+  attend_ = call.sealed != nullptr ? ops_.kv_int4.attend : KvOpsOf(ops_, shape.format).attend;
   group_ = call.heads / shape.kv_heads;
   head_dim_ = shape.head_dim;
   partial_size_ = kPartialHeader + head_dim_;
   const AttentionPlan::Kind kind = plan_.Make({.runs = call.runs,
                                                .window = call.span.window,
                                                .page_size = shape.page_size,
+                                               .own = call.own(),
                                                .kv_heads = shape.kv_heads,
                                                .group = group_,
                                                .partial_size = partial_size_,
@@ -64,6 +63,17 @@ void Attention::Run(const Call& call) {
                                  .q = call.q,
                                  .stride = call.stride,
                                  .spread = SpreadsKeys(shape.format)});
+  own_pages_.reset();
+  if (call.sealed != nullptr) {
+    own_pages_.emplace(ops_, OwnPages::Call{.kv = call.sealed,
+                                            .layer = call.layer,
+                                            .group = group_,
+                                            .span = call.span,
+                                            .runs = call.runs,
+                                            .q = call.q,
+                                            .sinks_q = sinks_q_,
+                                            .stride = call.stride});
+  }
   Reserve();
   if (kind == AttentionPlan::Kind::kBlocks) {
     SplitItems(plan_.items(), 1, [&](std::size_t begin, std::size_t end, const Scratch& scratch) {
@@ -82,6 +92,7 @@ void Attention::Run(const Call& call) {
       const Piece& piece = plan_.pieces()[item.index];
       ClearStates(piece.rows, scratch.states);
       MergeKept(call, item, scratch.states);
+      AttendOwn(piece, item.kv_head, scratch.states);
       Finish(call, piece, item.kv_head, scratch.states);
     }
   });
@@ -113,6 +124,12 @@ void Attention::SplitItems(std::span<const Item> items, std::int64_t piece, cons
       });
 }
 
+Attention::Visit Attention::FirstVisitFrom(std::size_t& item, std::size_t last) const {
+  for (; item <= last && item < plan_.items().size(); ++item)
+    if (const Visit visit = FirstVisit(plan_.items()[item]); !visit.empty()) return visit;
+  return {};
+}
+
 Attention::Visit Attention::VisitAfter(const Item& item, const Visit& visit) const {
   const Piece* block = &plan_.pieces()[plan_.blocks()[item.index].first_piece];
   const auto end = std::to_address(visit.pieces.end());
@@ -140,11 +157,11 @@ Attention::Visit Attention::FindVisit(const Item& item, std::int64_t chunk,
 }
 
 // While a visit is computed, what the next one reads comes from memory, also where that is the next
-// item's that is not of these: most likely it is this thread's too. Every item has a visit.
+// item's that is not of these: most likely it is this thread's too.
 void Attention::Attend(const Call& call, std::size_t begin, std::size_t end, AttendInto into,
                        const Scratch& scratch) const {
   const std::span<const Item> items = plan_.items();
-  const bool tiled = call.pages->key_stride() == kTileKeys;
+  const bool tiled = call.sealed != nullptr || call.pages->key_stride() == kTileKeys;
   const auto find = [&](const Visit& visit, Chunk& out) {
     if (tiled) return FindChunk(call, visit, out);
     FindSlots(call, visit, scratch, out);
@@ -152,22 +169,21 @@ void Attention::Attend(const Call& call, std::size_t begin, std::size_t end, Att
   Chunk chunks[2];
   Chunk* chunk = &chunks[0];
   Chunk* next_chunk = &chunks[1];
-  Visit visit = FirstVisit(items[begin]);
-  find(visit, *chunk);
-  Begin(items[begin], into, scratch);
-  for (std::size_t i = begin; i < end;) {
-    Visit next = VisitAfter(items[i], visit);
-    const bool last = next.empty();
-    if (last && i + 1 < items.size()) next = FirstVisit(items[i + 1]);
-    find(next.empty() ? visit : next, *next_chunk);
-    if (!tiled) TileChunk(call, *chunk, *next_chunk, scratch);
-    AttendTogether(call, visit, chunk->tiles, next_chunk->tiles, into, scratch);
-    if (last) {
-      End(call, items[i], into, scratch);
-      if (++i < end) Begin(items[i], into, scratch);
+  std::size_t at = begin;  // whose visit it is
+  Visit visit = FirstVisitFrom(at, end);
+  if (!visit.empty()) find(visit, *chunk);
+  for (std::size_t i = begin; i < end; ++i) {
+    Begin(items[i], into, scratch);
+    while (at == i && !visit.empty()) {
+      Visit next = VisitAfter(items[i], visit);
+      if (next.empty()) next = FirstVisitFrom(++at, end);
+      find(next.empty() ? visit : next, *next_chunk);
+      if (!tiled) TileChunk(call, *chunk, *next_chunk, scratch);
+      AttendTogether(call, visit, chunk->tiles, next_chunk->tiles, into, scratch);
+      visit = next;
+      std::swap(chunk, next_chunk);
     }
-    visit = next;
-    std::swap(chunk, next_chunk);
+    End(call, items[i], into, scratch);
   }
 }
 
@@ -181,27 +197,22 @@ void Attention::End(const Call& call, const Item& item, AttendInto into,
   const AttentionPlan::Block& block = plan_.blocks()[item.index];
   for (std::int32_t i = block.first_piece; i < block.last_piece; ++i) {
     const Piece& piece = plan_.pieces()[i];
-    Finish(call, piece, item.kv_head, scratch.states + piece.first_query * partial_size_);
+    float* states = scratch.states + piece.first_query * partial_size_;
+    AttendOwn(piece, item.kv_head, states);
+    Finish(call, piece, item.kv_head, states);
   }
 }
 
 void Attention::AttendTogether(const Call& call, const Visit& visit, const ChunkTiles& tiles,
                                const ChunkTiles& next, AttendInto into,
                                const Scratch& scratch) const {
-  std::array<AttendQuery, kMaxTogether> queries;
-  AttendWork work = {.chunk = &tiles,
-                     .head_dim = head_dim_,
-                     .scale = call.span.scale,
-                     .queries = queries.data(),
-                     .count = 0,
-                     .into = into,
-                     .next = &next};
-  const auto flush = [&] {
-    if (work.count == 0) return;
-    kv_ops_->attend(work);
-    work.count = 0;
-    work.next = nullptr;  // once
-  };
+  ChunkQueries queries(attend_, {.chunk = &tiles,
+                                 .head_dim = head_dim_,
+                                 .scale = call.span.scale,
+                                 .queries = nullptr,
+                                 .count = 0,
+                                 .into = into,
+                                 .next = &next});
   const float* q = visit.chunk == kSinks ? sinks_q_ : call.q;
   for (const Piece& piece : visit.pieces) {
     if (!piece.sees(visit.chunk)) continue;
@@ -212,14 +223,11 @@ void Attention::AttendTogether(const Call& call, const Visit& visit, const Chunk
                         : scratch.states + piece.first_query * partial_size_;
     for (std::int32_t i = 0; i < piece.rows; ++i, row += call.stride) {
       const Keys seen = KeysSeen(call, piece, i, visit.chunk);
-      for (std::int32_t h = 0; h < group_; ++h, result += partial_size_) {
-        if (seen.empty()) continue;
-        queries[work.count++] = {row + h * head_dim_, seen.first, seen.last, result};
-        if (work.count == kMaxTogether) flush();
-      }
+      for (std::int32_t h = 0; h < group_; ++h, result += partial_size_)
+        if (!seen.empty()) queries.Add({row + h * head_dim_, seen.first, seen.last, result});
     }
   }
-  flush();
+  queries.Flush();
 }
 
 // Which keys of the chunk lie in pages that the table of the visit's first run names and its rows
@@ -229,24 +237,24 @@ Attention::Keys Attention::KeysIn(const Call& call, const Visit& visit) {
   if (visit.chunk == kSinks) {
     Keys keys;
     for (const Piece& piece : visit.pieces)
-      if (piece.sees_sinks) keys.last = std::max(keys.last, piece.run->window.sinks);
+      keys.last = std::max(keys.last, KeysSeen(call, piece, piece.rows - 1, kSinks).last);
     return keys;
   }
-  const std::int32_t page_size = call.pages->shape().page_size;
+  const std::int32_t page_size = call.shape().page_size;
   const RowRun& run = *visit.pieces[0].run;
   const auto in_chunk = [&](std::int64_t page) {
     return static_cast<int>(
         std::clamp<std::int64_t>(page * page_size - visit.keys_before(), 0, kChunkKeys));
   };
   const bool before_gap = run.dropped_pages == 0 || in_chunk(run.front_pages) == kChunkKeys;
-  return {before_gap ? 0 : in_chunk(run.front_pages + run.dropped_pages),
-          in_chunk((run.first_position + run.rows - 1) / page_size + 1)};
+  return {
+      before_gap ? 0 : in_chunk(run.front_pages + run.dropped_pages),
+      in_chunk((call.ChunkedKeys(run.first_position + run.rows - 1) + page_size - 1) / page_size)};
 }
 
 // In places of tiles that there are not are the nearest.
 void Attention::FindChunk(const Call& call, const Visit& visit, Chunk& out) const {
-  const PageStore& pages = *call.pages;
-  const std::int32_t page_size = pages.shape().page_size;
+  const std::int32_t page_size = call.shape().page_size;
   const Keys keys = KeysIn(call, visit);
   ChunkTiles& tiles = out.tiles;
   for (int t = 0; t < kChunkKeys / kTileKeys; ++t) {
@@ -254,6 +262,11 @@ void Attention::FindChunk(const Call& call, const Visit& visit, Chunk& out) cons
     const std::int64_t position = visit.keys_before() + tile * kTileKeys;
     const std::int32_t page = visit.pieces[0].run->page(position / page_size);
     const auto slot = static_cast<std::int32_t>(position % page_size);
+    if (call.sealed != nullptr) {
+      call.sealed->sealed().Find({page, call.layer, visit.kv_head, slot / kTileKeys}, t, tiles);
+      continue;
+    }
+    const PageStore& pages = *call.pages;
     tiles.keys[t] = pages.Key(page, call.layer, visit.kv_head, slot);
     tiles.values[t] = pages.Value(page, call.layer, visit.kv_head, slot);
     if (!pages.has_scales()) continue;

@@ -4,17 +4,22 @@
 // chunk that it sees a key of, merged in the order of the chunks (Milakov & Gimelshein, "Online
 // normalizer calculation for softmax", 2018; Dao et al., "FlashAttention", 2022), whichever
 // thread has made it, beside whatever other queries: see attention_plan.h. Where a window cuts what
-// it sees, the partial of the sinks is the first.
+// it sees, the partial of the sinks is the first. Where pages are sealed what it sees of its own
+// page, in f16, comes last: see own_pages.h.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "kernels/cpu/attention_plan.h"
 #include "kernels/cpu/buffer.h"
+#include "kernels/cpu/chunk_queries.h"
 #include "kernels/cpu/ops.h"
+#include "kernels/cpu/own_pages.h"
 #include "kernels/cpu/page_store.h"
+#include "kernels/cpu/sealed_kv.h"
 #include "kernels/cpu/sink_queries.h"
 #include "kernels/cpu/thread_pool.h"
 #include "kernels/tensor.h"
@@ -25,6 +30,7 @@ class Attention {
  public:
   struct Call {
     const PageStore* pages = nullptr;
+    const SealedKv* sealed = nullptr;  // in place of `pages`
     std::int32_t layer = 0;
     std::int32_t heads = 0;
     AttentionSpan span;
@@ -33,6 +39,13 @@ class Attention {
     const float* q = nullptr;
     float* out = nullptr;  // the same shape
     std::int64_t stride = 0;
+
+    const KvShape& shape() const { return sealed != nullptr ? sealed->shape() : pages->shape(); }
+    OwnPage own() const { return sealed != nullptr ? OwnPage::kApart : OwnPage::kInChunks; }
+    // One past the last key that the query at `position` reads in chunks.
+    std::int64_t ChunkedKeys(std::int64_t position) const {
+      return kernels::ChunkedKeys(own(), shape().page_size, position);
+    }
   };
 
   Attention(const Ops& ops, ThreadPool& pool) : ops_(ops), pool_(pool), sink_queries_(ops, pool) {}
@@ -44,12 +57,7 @@ class Attention {
 
   static constexpr std::int64_t kSinks = AttentionPlan::kSinks;
 
-  // Keys first .. last - 1 of a chunk, none where both are equal.
-  struct Keys {
-    int first = 0;
-    int last = 0;
-    bool empty() const { return first == last; }
-  };
+  using Keys = ChunkKeys;
   struct Scratch;  // of one thread
 
   // What row i of the piece sees of a chunk.
@@ -84,8 +92,10 @@ class Attention {
   template <class F>
   void SplitItems(std::span<const Item> items, std::int64_t piece, const F& f);
 
-  // An item's visits, chunk after chunk.
+  // An item's visits, chunk after chunk: none where all that its rows see is in their own pages.
   Visit FirstVisit(const Item& item) const { return FindVisit(item, item.first_chunk, 0); }
+  // The first visit of items number `item` .. last, as far as there are such; moves `item` there.
+  Visit FirstVisitFrom(std::size_t& item, std::size_t last) const;
   Visit VisitAfter(const Item& item, const Visit& visit) const;
   Visit FindVisit(const Item& item, std::int64_t chunk, std::int32_t piece) const;
 
@@ -100,6 +110,9 @@ class Attention {
   void FindSlots(const Call& call, const Visit& visit, const Scratch& scratch, Chunk& out) const;
   void TileChunk(const Call& call, const Chunk& chunk, const Chunk& next,
                  const Scratch& scratch) const;
+  void AttendOwn(const Piece& piece, std::int32_t kv_head, float* states) const {
+    if (own_pages_) own_pages_->Attend(piece, kv_head, states);
+  }
   void ClearStates(std::int32_t rows, float* states) const;
   void MergeKept(const Call& call, const Item& item, float* states) const;
   void Finish(const Call& call, const Piece& piece, std::int32_t kv_head,
@@ -113,8 +126,9 @@ class Attention {
   AttentionPlan plan_;
 
   // Of the current call.
-  const KvOps* kv_ops_ = nullptr;
-  std::int32_t group_ = 0;  // query heads per KV head
+  ChunkQueries::Attend attend_ = nullptr;  // to chunks
+  std::optional<OwnPages> own_pages_;      // where they are read apart
+  std::int32_t group_ = 0;                 // query heads per KV head
   std::int32_t head_dim_ = 0;
   std::int64_t partial_size_ = 0;   // floats of one query's partial
   const float* sinks_q_ = nullptr;  // as Call::q, for sinks; of rows that see some

@@ -42,7 +42,7 @@ void AttentionPlan::CutBlocks(const Call& call, std::int32_t max_rows) {
   pieces_.clear();
   blocks_.clear();
   kept_ = 0;
-  for (const PrefixOrder::Place& place : prefixes_.Of(call.runs, call.page_size)) {
+  for (const PrefixOrder::Place& place : prefixes_.Of(call.runs, call.page_size, call.own)) {
     const RowRun& run = call.runs[static_cast<std::size_t>(place.run)];
     std::int64_t shared_chunks = place.shared_keys / kChunkKeys;
     for (std::int32_t first = 0; first < run.rows;) {
@@ -71,9 +71,11 @@ void AttentionPlan::CutBlocks(const Call& call, std::int32_t max_rows) {
 
 void AttentionPlan::SetChunks(const Call& call, Piece& piece) {
   const std::int64_t last = piece.position(piece.rows - 1);
-  piece.sees_sinks = piece.run->window.sinks > 0 && piece.run->window.cuts(last);
-  piece.first_chunk = FirstKey(call.window, *piece.run, piece.position(0)) / kChunkKeys;
-  piece.last_chunk = last / kChunkKeys + 1;
+  const std::int64_t first_key = FirstKey(call.window, *piece.run, piece.position(0));
+  const std::int64_t end = ChunkedKeys(call.own, call.page_size, last);
+  piece.sees_sinks = piece.run->window.sinks > 0 && piece.run->window.cuts(last) && end > 0;
+  piece.first_chunk = first_key / kChunkKeys;
+  piece.last_chunk = first_key < end ? (end - 1) / kChunkKeys + 1 : piece.first_chunk;
 }
 
 void AttentionPlan::AddPiece(const Call& call, Piece piece) {

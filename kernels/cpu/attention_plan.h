@@ -8,6 +8,9 @@
 //
 // Where windows cut what is seen (key_window.h), the sinks are a chunk of their own that comes
 // before all others: keys of chunk 0, with queries of their own.
+//
+// Where rows read their own pages apart (OwnPage), a plan is of all others: of a row in its first
+// page there may be nothing in it.
 #pragma once
 
 #include <cstdint>
@@ -33,6 +36,7 @@ class AttentionPlan {
     std::span<const RowRun> runs;
     std::int64_t window = 0;  // of the layer
     std::int32_t page_size = 0;
+    OwnPage own = OwnPage::kInChunks;
     std::int32_t kv_heads = 0;
     std::int32_t group = 0;         // query heads per KV head
     std::int64_t partial_size = 0;  // floats of one query's partial
@@ -48,8 +52,8 @@ class AttentionPlan {
     std::int64_t shared_chunks = 0;  // that lie in pages shared with the piece before in its block
     bool sees_sinks = false;         // its last row does
     std::int64_t first_chunk = 0;    // that its first row sees, but for sinks
-    std::int64_t last_chunk = 0;     // one past what its last row sees
-    std::int64_t kept = 0;           // where its partials are kept, in floats
+    std::int64_t last_chunk = 0;  // one past what its last row sees; the first where that is none
+    std::int64_t kept = 0;        // where its partials are kept, in floats
 
     std::int64_t position(std::int32_t i) const { return run->first_position + first + i; }
     // Its chunks in the order in which they are merged.

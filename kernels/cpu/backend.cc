@@ -211,7 +211,7 @@ std::int32_t CheckRuns(std::span<const RowRun> runs, std::int32_t max_rows, cons
 void CpuBackend::RopeAndStore(Activations& q, Activations& k, const Activations& v,
                               const Rope& rope, std::span<const RowRun> runs, std::int32_t layer) {
   State& state = *state_;
-  const KvShape& shape = state.pages.shape();
+  const KvShape& shape = state.kv_shape();
   CheckRuns(runs, std::min({q.max_rows(), k.max_rows(), v.max_rows()}), shape);
   Require(0 <= layer && layer < shape.layers, "RopeAndStore: no such layer");
   Require(k.cols() == shape.kv_heads * shape.head_dim && v.cols() == k.cols() &&
@@ -221,6 +221,7 @@ void CpuBackend::RopeAndStore(Activations& q, Activations& k, const Activations&
   const auto rotate =
       rope.pairs == RopePairs::kNeighbours ? state.ops.rotate_neighbours : state.ops.rotate_halves;
   ListRows(runs, state.run_rows);
+  if (state.seals()) state.sealed.Begin(runs, layer);
   state.ForRows(std::ssize(state.run_rows), q.cols() + 2 * k.cols(), [&](std::int64_t i) {
     const auto [run, in_run] = state.run_rows[static_cast<std::size_t>(i)];
     const float* cos = angles.cos(i);
@@ -234,20 +235,36 @@ void CpuBackend::RopeAndStore(Activations& q, Activations& k, const Activations&
     };
     for (std::int32_t at = 0; at < q.cols(); at += shape.head_dim) turn(q_row + at);
     const std::int64_t position = run->first_position + in_run;
-    const std::int32_t page = run->page(position / shape.page_size);
-    const auto slot = static_cast<std::int32_t>(position % shape.page_size);
     for (std::int32_t h = 0; h < shape.kv_heads; ++h) {
       float* key = k_row + h * shape.head_dim;
+      const float* value = v_row + h * shape.head_dim;
       turn(key);
-      state.pages.Store(state.ops, key, v_row + h * shape.head_dim, page, layer, h, slot);
+      if (state.seals()) {
+        const auto number = static_cast<std::size_t>(run - runs.data());
+        state.sealed.Store(state.ops, key, value, number, position, h);
+      } else {
+        state.pages.Store(state.ops, key, value, run->page(position / shape.page_size), layer, h,
+                          static_cast<std::int32_t>(position % shape.page_size));
+      }
     }
+  });
+  if (state.seals()) state.SealPages();
+}
+
+void CpuBackend::State::SealPages() {
+  const KvShape& shape = sealed.shape();
+  const std::span<const SealedKv::Full> full = sealed.full();
+  const std::int64_t values = std::int64_t{2} * shape.page_size * shape.head_dim;
+  ForRows(std::ssize(full) * shape.kv_heads, values, [&](std::int64_t i) {
+    sealed.Seal(ops, full[static_cast<std::size_t>(i / shape.kv_heads)],
+                static_cast<std::int32_t>(i % shape.kv_heads));
   });
 }
 
 void CpuBackend::Attend(const Activations& q, const AttentionSpan& span,
                         std::span<const RowRun> runs, std::int32_t layer, Input& out) {
   State& state = *state_;
-  const KvShape& shape = state.pages.shape();
+  const KvShape& shape = state.kv_shape();
   const std::int32_t rows = CheckRuns(runs, std::min(q.max_rows(), out.max_rows()), shape);
   Require(0 <= layer && layer < shape.layers, "Attend: no such layer");
   Require(q.cols() % shape.head_dim == 0 && out.cols() == q.cols(), "Attend: shapes differ");
@@ -257,6 +274,7 @@ void CpuBackend::Attend(const Activations& q, const AttentionSpan& span,
   if (runs.empty()) return;
   GrowFloats(state.attended, rows * q.stride_);
   state.attention.Run({.pages = &state.pages,
+                       .sealed = state.seals() ? &state.sealed : nullptr,
                        .layer = layer,
                        .heads = q.cols() / shape.head_dim,
                        .span = span,
@@ -279,22 +297,31 @@ void CpuBackend::ReadRow(const Activations& x, std::int32_t row, std::span<float
   std::copy_n(x.row(row), x.cols(), out.data());
 }
 
-bool CpuBackend::AllocatePages(const KvShape& shape) { return state_->pages.Allocate(shape); }
+bool CpuBackend::AllocatePages(const KvShape& shape) {
+  Require(state_->kv_shape().pages == 0, "pages are allocated once");
+  return SealsPages(shape.format) ? state_->sealed.Allocate(shape) : state_->pages.Allocate(shape);
+}
 
-std::size_t CpuBackend::page_bytes() const { return state_->pages.page_bytes(); }
+std::size_t CpuBackend::page_bytes() const {
+  return state_->seals() ? state_->sealed.sealed().page_bytes() : state_->pages.page_bytes();
+}
 
 void CpuBackend::CopySlots(std::span<const SlotCopy> copies) {
+  Require(copies.empty() || !state_->seals(), "pages that are sealed are shared whole");
   for (const SlotCopy& copy : copies) state_->pages.CopySlots(copy);
 }
 
 void CpuBackend::ReadPage(std::int32_t page, std::span<std::byte> out) const {
-  const std::span<const std::byte> bytes = std::as_const(state_->pages).Page(page);
+  const State& state = *state_;
+  const std::span<const std::byte> bytes =
+      state.seals() ? state.sealed.sealed().Page(page) : state.pages.Page(page);
   Require(out.size() == bytes.size(), "ReadPage: one page of bytes");
   std::memcpy(out.data(), bytes.data(), bytes.size());
 }
 
 void CpuBackend::WritePage(std::int32_t page, std::span<const std::byte> bytes) {
-  const std::span<std::byte> to = state_->pages.Page(page);
+  const std::span<std::byte> to =
+      state_->seals() ? state_->sealed.sealed().Page(page) : state_->pages.Page(page);
   Require(to.size() == bytes.size(), "WritePage: one page of bytes");
   std::memcpy(to.data(), bytes.data(), bytes.size());
 }

@@ -17,6 +17,7 @@
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/page_store.h"
 #include "kernels/cpu/rope_table.h"
+#include "kernels/cpu/sealed_kv.h"
 #include "kernels/cpu/thread_pool.h"
 #include "kernels/cpu/variants.h"
 
@@ -35,6 +36,9 @@ struct CpuBackend::State {
         bound(processors),
         pool(threads, processors),
         attention(ops, pool) {}
+
+  bool seals() const { return sealed.allocated(); }
+  const KvShape& kv_shape() const { return seals() ? sealed.shape() : pages.shape(); }
 
   // Work on rows of fewer values than this is not worth waking the other threads.
   static constexpr std::int64_t kParallelValues = 8192;
@@ -73,6 +77,8 @@ struct CpuBackend::State {
   void MatMul(std::span<const Product> products, const Input& in, std::int32_t rows, Store store);
   // Rows of `out` are about to be written, in the forms that packed matrices read.
   void Begin(Input& out) const { out.has_floats_ = reads_floats || out.blocks_.empty(); }
+  // What RopeAndStore has stored of full pages.
+  void SealPages();
   // Where row i of it goes.
   RowOut OutOf(Input& out, std::int64_t i) const;
 
@@ -82,7 +88,8 @@ struct CpuBackend::State {
   std::thread::id taken;         // who was bound to the first of them
   ThreadPool pool;
   Arena arena;
-  PageStore pages;
+  PageStore pages;  // one of these two has been allocated, by the format
+  SealedKv sealed;
   RopeTable rope;
   Attention attention;
   Buffer attended;                 // float [rows, heads * head_dim]

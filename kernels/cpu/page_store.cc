@@ -116,6 +116,11 @@ std::span<const std::byte> PageStore::Page(std::int32_t page) const {
   return {memory_.as<std::byte>() + page * page_bytes_, page_bytes()};
 }
 
+std::span<std::byte> PageStore::Layer(std::int32_t page, std::int32_t layer) {
+  CheckPage(page);
+  return {memory_.as<std::byte>() + LayerAt(page, layer), static_cast<std::size_t>(layer_bytes_)};
+}
+
 void PageStore::CheckPage(std::int32_t page) const {
   Require(0 <= page && page < shape_.pages, "no such page");
 }

@@ -57,6 +57,8 @@ class PageStore {
   void CopySlots(const SlotCopy& copy);
   std::span<std::byte> Page(std::int32_t page);
   std::span<const std::byte> Page(std::int32_t page) const;
+  // Of a page: what is written of one layer.
+  std::span<std::byte> Layer(std::int32_t page, std::int32_t layer);
 
  private:
   // All in bytes from the first page on.

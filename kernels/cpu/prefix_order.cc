@@ -5,8 +5,8 @@
 namespace banyan::kernels {
 namespace {
 
-std::span<const std::int32_t> SeenPages(const RowRun& run, std::int32_t page_size) {
-  const std::int64_t keys = run.first_position + run.rows;
+std::span<const std::int32_t> SeenPages(const RowRun& run, std::int32_t page_size, OwnPage own) {
+  const std::int64_t keys = ChunkedKeys(own, page_size, run.first_position + run.rows - 1);
   const std::int64_t pages =
       run.dropped_pages > 0 ? run.front_pages : (keys + page_size - 1) / page_size;
   return run.pages.first(static_cast<std::size_t>(pages));
@@ -15,20 +15,20 @@ std::span<const std::int32_t> SeenPages(const RowRun& run, std::int32_t page_siz
 }  // namespace
 
 std::span<const PrefixOrder::Place> PrefixOrder::Of(std::span<const RowRun> runs,
-                                                    std::int32_t page_size) {
-  if (Keeps(runs, page_size)) return places_;
+                                                    std::int32_t page_size, OwnPage own) {
+  if (Keeps(runs, page_size, own)) return places_;
   tables_.clear();  // after a failed allocation nothing is kept
   pages_.clear();
   places_.clear();
   for (const RowRun& run : runs) {
-    const auto pages = SeenPages(run, page_size);
+    const auto pages = SeenPages(run, page_size, own);
     places_.push_back({static_cast<std::int32_t>(places_.size()), 0});
     pages_.insert(pages_.end(), pages.begin(), pages.end());
   }
   tables_.reserve(runs.size());
   std::int64_t first = 0;
   for (const RowRun& run : runs) {
-    const auto count = std::ssize(SeenPages(run, page_size));
+    const auto count = std::ssize(SeenPages(run, page_size, own));
     tables_.push_back({first, count});
     first += count;
   }
@@ -52,10 +52,10 @@ std::span<const PrefixOrder::Place> PrefixOrder::Of(std::span<const RowRun> runs
   return places_;
 }
 
-bool PrefixOrder::Keeps(std::span<const RowRun> runs, std::int32_t page_size) const {
+bool PrefixOrder::Keeps(std::span<const RowRun> runs, std::int32_t page_size, OwnPage own) const {
   if (page_size != page_size_ || runs.size() != tables_.size()) return false;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    const auto pages = SeenPages(runs[i], page_size);
+    const auto pages = SeenPages(runs[i], page_size, own);
     const Table& table = tables_[i];
     if (std::ssize(pages) != table.count ||
         !std::equal(pages.begin(), pages.end(), pages_.begin() + table.first))

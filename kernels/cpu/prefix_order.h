@@ -15,6 +15,15 @@
 
 namespace banyan::kernels {
 
+// Whether a query reads its own page, that of its position, in chunks as it reads all others, or
+// apart from them.
+enum class OwnPage : std::uint8_t { kInChunks, kApart };
+
+// One past the last key that the query at `position` reads in chunks.
+constexpr std::int64_t ChunkedKeys(OwnPage own, std::int32_t page_size, std::int64_t position) {
+  return own == OwnPage::kApart ? position - position % page_size : position + 1;
+}
+
 class PrefixOrder {
  public:
   struct Place {
@@ -24,15 +33,16 @@ class PrefixOrder {
 
   // One place for each run. What was found for the page tables asked about last is kept, and found
   // anew unless every table is the same page for page: the layers of a step pay for it once.
-  std::span<const Place> Of(std::span<const RowRun> runs, std::int32_t page_size);
+  std::span<const Place> Of(std::span<const RowRun> runs, std::int32_t page_size, OwnPage own);
 
  private:
-  // The pages of a run from 0 to its last row's, or to where its gap begins.
+  // The pages of a run from 0 to its last row's, which is among them where it is read in chunks, or
+  // to where its gap begins.
   struct Table {
     std::int64_t first = 0;  // in pages_
     std::int64_t count = 0;
   };
-  bool Keeps(std::span<const RowRun> runs, std::int32_t page_size) const;
+  bool Keeps(std::span<const RowRun> runs, std::int32_t page_size, OwnPage own) const;
   std::int64_t SharedPages(const Table& a, const Table& b) const;
 
   std::int32_t page_size_ = 0;

@@ -35,7 +35,8 @@ class Pages {
               .head_dim = shape.head_dim,
               .page_size = kPageSize,
               .pages = tokens / kPageSize,
-              .format = format};
+              .format = format,
+              .open_pages = kBatch};
     token_bytes_ = static_cast<double>(kernels::BytesPerToken(shape_));
     shape_.layers = std::clamp(
         static_cast<std::int32_t>(static_cast<double>(kRotationBytes) / (token_bytes_ * tokens)), 1,
@@ -93,7 +94,11 @@ std::vector<RowRun> Apart(std::span<const std::int32_t> table, std::int32_t cont
   const auto own = static_cast<std::size_t>(context / kPageSize);
   std::vector<RowRun> runs;
   for (std::int32_t i = 0; i < kBatch; ++i)
-    runs.push_back({i, 1, context - 1, table.subspan(static_cast<std::size_t>(i) * own, own)});
+    runs.push_back({.first_row = i,
+                    .rows = 1,
+                    .first_position = context - 1,
+                    .pages = table.subspan(static_cast<std::size_t>(i) * own, own),
+                    .open_page = i});
   return runs;
 }
 

@@ -340,7 +340,7 @@ TEST(AttentionPlans, LongWindowedDecodesAgreeWithOneThread) {
 
 // Every format by head sizes, page sizes and windows.
 class Formats : public ::testing::TestWithParam<KvFormat> {};
-INSTANTIATE_TEST_SUITE_P(Formats, Formats, ::testing::ValuesIn(kKvFormats), [](const auto& format) {
+INSTANTIATE_TEST_SUITE_P(Formats, Formats, ::testing::ValuesIn(kHeadFormats), [](const auto& format) {
   return std::string(LayoutOf(format.param).name);
 });
 

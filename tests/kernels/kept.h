@@ -1,6 +1,7 @@
 // What pages of a format keep of numbers, by the formats' definitions in double precision.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -9,6 +10,10 @@
 #include "tests/kernels/rig.h"
 
 namespace banyan::kernels::testing {
+
+// Those that keep a head's numbers as they come, without any others.
+inline constexpr std::array kHeadFormats = {KvFormat::kF16, KvFormat::kBf16, KvFormat::kFp8,
+                                            KvFormat::kInt8};
 
 // The numbers of one head's key or value as a page has them.
 Row Kept(KvFormat format, std::span<const float> head);

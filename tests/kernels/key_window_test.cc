@@ -442,7 +442,7 @@ TEST(WindowsPlan, WhatLiesBehindAGapIsSharedWithNobody) {
       Streaming(1000, 4, 4), Streaming(1016, 4, 4), {.pages = Iota(0, 14), .first_position = 200}};
   const std::vector<RowRun> runs = RunsOf(asked);
   PrefixOrder order;
-  const auto places = order.Of(runs, 16);
+  const auto places = order.Of(runs, 16, OwnPage::kInChunks);
   ASSERT_THAT(places, SizeIs(3));
   for (std::size_t i = 1; i < places.size(); ++i) EXPECT_EQ(places[i].shared_keys, 4 * 16);
 }

@@ -42,11 +42,24 @@ TEST(KvShape, ATokenTakesItsNumbersAndItsScales) {
   EXPECT_EQ(TokenBytes(32, 8, 128, KvFormat::kInt4), 40'960);
 }
 
+TEST(KvShape, OpenPagesAreOfF16WherePagesAreSealed) {
+  KvShape shape = {.layers = 30,
+                   .kv_heads = 3,
+                   .head_dim = 64,
+                   .page_size = 16,
+                   .pages = 5,
+                   .format = KvFormat::kInt4,
+                   .open_pages = 64};
+  EXPECT_EQ(OpenBytes(shape), 64 * 16 * 23'040);
+  shape.format = KvFormat::kInt8;
+  EXPECT_EQ(OpenBytes(shape), 0);
+}
+
 TEST(KvShape, FormatsAreFoundByName) {
   for (const KvFormat format : kKvFormats)
     EXPECT_EQ(FindKvFormat(LayoutOf(format).name), format) << LayoutOf(format).name;
   EXPECT_EQ(LayoutOf(KvFormat::kFp8).name, "fp8");
-  for (const char* name : {"", "f32", "F16", "fp8 ", "int4"})
+  for (const char* name : {"", "f32", "F16", "fp8 ", "int5"})
     EXPECT_EQ(FindKvFormat(name), std::nullopt);
 }
 

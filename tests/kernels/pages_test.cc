@@ -25,7 +25,7 @@ std::string NameOf(const ::testing::TestParamInfo<Kind>& kind) {
 }
 const auto kKinds = ::testing::ValuesIn([] {
   std::vector<Kind> all;
-  for (const KvFormat format : kKvFormats)
+  for (const KvFormat format : kHeadFormats)
     for (const int page_size : {4, 32}) all.push_back({page_size, format});
   return all;
 }());

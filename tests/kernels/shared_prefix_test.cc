@@ -307,7 +307,7 @@ TEST(PrefixOrder, NeighboursShareWhatAnyTwoTablesShare) {
     while (asked.size() < count) asked.push_back(RandomAsked(asked, page_size, 4, random));
     const std::vector<RowRun> runs = RunsOf(asked);
     PrefixOrder order;
-    const auto places = order.Of(runs, page_size);
+    const auto places = order.Of(runs, page_size, OwnPage::kInChunks);
     ASSERT_THAT(places, SizeIs(runs.size()));
     ASSERT_EQ(places[0].shared_keys, 0);
     std::vector<bool> named(runs.size());

@@ -188,7 +188,7 @@ Row StoredBits(const Ops& ops, KvFormat format, const Row& x, std::size_t head) 
 }
 
 TEST_P(Variants, StoreNumbers) {
-  for (const KvFormat format : kKvFormats) {
+  for (const KvFormat format : kHeadFormats) {
     SCOPED_TRACE(LayoutOf(format).name);
     Compare([&](const Ops& ops, Source& source) {
       Row x;
