@@ -65,6 +65,9 @@ struct Sequence {
   // Pages that hold no key that a token of the sequence sees, nor the token before the first. Where
   // there are some, the window cuts what the first one sees.
   PageGap gap{};
+  // Its number among the sequences that go on: from 0, and no other's until it ends or begins anew.
+  // Where pages are sealed when they are full, the model keeps under it what is not full yet.
+  std::int32_t open_page = 0;
   // Which keys its tokens see, on a model whose Facts::every_layer_sees_all.
   kernels::KeyWindow window{};
   Logits logits = Logits::kNone;

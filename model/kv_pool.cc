@@ -1,6 +1,7 @@
 #include "model/kv_pool.h"
 
 #include <algorithm>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "base/limits.h"
@@ -20,8 +21,26 @@ absl::Status CheckOptions(const Options& options) {
   absl::Status status = CheckRange("threads", options.threads, 1, kMaxThreads);
   status.Update(CheckRange("page size", options.page_size, kMinPageSize, kMaxPageSize));
   status.Update(CheckRange("KV memory", options.kv_memory, 0, std::int64_t{1} << 50));
+  status.Update(CheckRange("sequences", options.max_sequences, 1, kMaxBatchTokens));
   status.Update(CheckRange("batch tokens", options.max_batch_tokens, 1, kMaxBatchTokens));
   return status;
+}
+
+absl::Status CheckFormat(const kernels::KvShape& shape) {
+  const std::string name(kernels::LayoutOf(shape.format).name);
+  const std::int32_t dims = kernels::HeadDimUnit(shape.format);
+  const std::int32_t tokens = kernels::PageSizeUnit(shape.format);
+  if (shape.head_dim % dims != 0) {
+    return absl::UnimplementedError(absl::StrCat("pages in ", name, " take heads of a multiple of ",
+                                                 dims, " numbers, and these have ",
+                                                 shape.head_dim));
+  }
+  if (shape.page_size % tokens != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("pages in ", name, " are of a multiple of ",
+                                                   tokens, " tokens, and the page size is ",
+                                                   shape.page_size));
+  }
+  return absl::OkStatus();
 }
 
 std::int32_t PagesThatFit(std::int64_t kv_memory, std::int64_t page_bytes) {

@@ -35,8 +35,13 @@ struct Facts {
   std::int64_t parameters = 0;
   std::int64_t weight_bytes = 0;        // as resident after loading
   std::int64_t kv_bytes_per_token = 0;  // as allocated
-  std::string kv_dtype = {};            // of its pages; "" where they hold no keys and values
-  std::string cpu_variant = {};         // the instructions that compute it; "" for none
+  // What is allocated beside the page pool for pages that are not full yet; 0 unless seals_pages.
+  std::int64_t kv_open_bytes = 0;
+  // Its pages have their bytes only once they are full: they are shared whole, no slots are copied,
+  // and sequences have open pages.
+  bool seals_pages = false;
+  std::string kv_dtype = {};     // of its pages; "" where they hold no keys and values
+  std::string cpu_variant = {};  // the instructions that compute it; "" for none
 };
 
 // A tensor as a file stores it: rows of dims[0] elements, one after another.
@@ -84,6 +89,9 @@ struct Options {
   std::int32_t page_size = 16;  // tokens per page
   std::int64_t kv_memory = 0;   // bytes; as many whole pages as fit are allocated, at least one
   kernels::KvFormat kv_format = kernels::KvFormat::kF16;
+  // The most that have computed tokens and go on: so many open pages are allocated where pages are
+  // sealed, of kv_memory.
+  std::int32_t max_sequences = 1;
   // The most tokens and logit rows of one step; buffers are sized by it.
   std::int32_t max_batch_tokens = 256;
   std::string cpu_variant = {};  // one of CpuVariants(), or "" for the quickest
@@ -95,8 +103,9 @@ std::vector<std::string> CpuVariants();
 
 class Model {
  public:
-  // kUnimplemented names an architecture, tensor type or setting that is not known;
-  // kInvalidArgument a tensor or key that is missing or has the wrong shape; kFailedPrecondition a
+  // kUnimplemented names an architecture, tensor type or setting that is not known, or a format of
+  // pages that its heads do not have; kInvalidArgument a tensor or key that is missing or has the
+  // wrong shape, or a page size that the format does not have; kFailedPrecondition a
   // set of instructions that this machine does not run; kResourceExhausted weights, buffers,
   // threads or a page pool that the machine cannot give.
   static absl::StatusOr<std::unique_ptr<Model>> Load(std::unique_ptr<File> file,
@@ -113,10 +122,12 @@ class Model {
   virtual const Facts& facts() const = 0;
   virtual std::int32_t pages() const = 0;  // in the page pool
 
-  // Runs one step. An error means that the step failed as a whole; the model stays usable.
+  // Runs one step. Where pages are sealed it makes no copies, and a sequence that does not go on
+  // where its open page ends begins on a page border. An error means that the step failed as a
+  // whole; the model stays usable.
   virtual absl::Status Forward(const Batch& batch, StepResult& result) = 0;
 
-  // The bytes of one page: every layer's keys and values.
+  // The bytes of one page: every layer's keys and values. Where pages are sealed, of full ones.
   virtual std::size_t page_bytes() const = 0;
   virtual void ReadPage(PageId page, std::span<std::byte> bytes) const = 0;
   virtual void WritePage(PageId page, std::span<const std::byte> bytes) = 0;

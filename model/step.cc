@@ -56,6 +56,8 @@ void CheckPages(const Sequence& sequence, const StepLimits& limits) {
 }  // namespace
 
 void Step::Lay(const Batch& batch, const StepLimits& limits) {
+  open_taken_.assign(static_cast<std::size_t>(limits.open_pages), false);
+  CHECK(limits.open_pages == 0 || batch.copies.empty());
   tokens_.clear();
   runs_.clear();
   copies_.clear();
@@ -74,6 +76,12 @@ void Step::Add(const Sequence& sequence, std::size_t index, const StepLimits& li
   const std::size_t capacity = static_cast<std::size_t>(limits.max_rows) - tokens_.size();
   CHECK(1 <= count && count <= capacity);
   CheckPages(sequence, limits);
+  if (limits.open_pages > 0) {
+    CHECK(IsBelow(sequence.open_page, limits.open_pages));
+    const auto open = static_cast<std::size_t>(sequence.open_page);
+    CHECK(!open_taken_[open]);
+    open_taken_[open] = true;
+  }
   CHECK(AreBelow(sequence.tokens, limits.vocabulary_size));
   CheckAnswer(sequence, limits.vocabulary_size);
 
@@ -84,7 +92,8 @@ void Step::Add(const Sequence& sequence, std::size_t index, const StepLimits& li
                    .pages = sequence.pages,
                    .window = sequence.window,
                    .front_pages = sequence.gap.front,
-                   .dropped_pages = sequence.gap.dropped});
+                   .dropped_pages = sequence.gap.dropped,
+                   .open_page = sequence.open_page});
   tokens_.insert(tokens_.end(), sequence.tokens.begin(), sequence.tokens.end());
   for (std::size_t token = 0; token < count; ++token) {
     const bool wanted = sequence.logits == Logits::kReturnAll || token < sequence.scored.size() ||

@@ -18,6 +18,8 @@ struct StepLimits {
   std::int32_t page_size = 0;
   std::int32_t pages = 0;
   bool windows = false;  // of keys
+  // Of models whose pages are sealed: how many open pages there are; else 0.
+  std::int32_t open_pages = 0;
 };
 
 // A row whose logits are wanted.
@@ -48,6 +50,7 @@ class Step {
   std::vector<kernels::RowRun> runs_;
   std::vector<kernels::SlotCopy> copies_;
   std::vector<LogitRow> logit_rows_;
+  std::vector<bool> open_taken_;  // by open page
 };
 
 }  // namespace banyan::model

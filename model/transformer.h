@@ -97,14 +97,22 @@ class Transformer final : public Model {
                         .head_dim = shape_.head_dim,
                         .page_size = options.page_size,
                         .format = options.kv_format};
+    if (absl::Status status = CheckFormat(kv); !status.ok()) return status;
+    if (kernels::SealsPages(kv.format)) kv.open_pages = options.max_sequences;
     const std::int64_t bytes = kernels::BytesPerToken(kv) * kv.page_size;
-    kv.pages = PagesThatFit(options.kv_memory, bytes);
+    const std::int64_t open_bytes = kernels::OpenBytes(kv);
+    kv.pages = PagesThatFit(options.kv_memory - open_bytes, bytes);
     if (!backend_->AllocatePages(kv)) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("a KV pool of ", kv.pages, " pages of ", bytes, " bytes cannot be had"));
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "a KV pool of ", kv.pages, " pages of ", bytes, " bytes",
+          open_bytes > 0 ? absl::StrCat(" and ", open_bytes, " bytes of open ones") : std::string(),
+          " cannot be had"));
     }
     CHECK(backend_->page_bytes() == static_cast<std::size_t>(bytes));
     limits_.pages = kv.pages;
+    limits_.open_pages = kv.open_pages;
+    facts_.kv_open_bytes = open_bytes;
+    facts_.seals_pages = kernels::SealsPages(kv.format);
     return absl::OkStatus();
   }
 

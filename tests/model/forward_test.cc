@@ -63,6 +63,48 @@ TEST(LoadedModel, HasPagesOfTheFormatThatWasAskedFor) {
   }
 }
 
+TEST(LoadedModel, OpenPagesAreOfTheMemoryForPages) {
+  const TinyModel tiny({.type = DType::kF32, .head_dim = 32, .rope_dims = 32});
+  constexpr std::int64_t kToken = 2 * 2 * (32 + 6 + 2);        // layers, heads, codes and scales
+  constexpr std::int64_t kOpenPage = 16 * 2 * 2 * 2 * 32 * 2;  // tokens, in f16
+  const auto pages = [&](std::int64_t memory) {
+    const auto model = Model::Load(OpenBytes(tiny.Write()), {.page_size = 16,
+                                                             .kv_memory = memory,
+                                                             .kv_format = kernels::KvFormat::kInt4,
+                                                             .max_sequences = 5});
+    EXPECT_TRUE(model.ok()) << model.status();
+    const Facts& facts = (*model)->facts();
+    EXPECT_EQ(facts.kv_dtype, "int4");
+    EXPECT_TRUE(facts.seals_pages);
+    EXPECT_EQ(facts.kv_bytes_per_token, kToken);
+    EXPECT_EQ(facts.kv_open_bytes, 5 * kOpenPage);
+    EXPECT_EQ((*model)->page_bytes(), static_cast<std::size_t>(16 * kToken));
+    return (*model)->pages();
+  };
+  EXPECT_EQ(pages(5 * kOpenPage + 7 * 16 * kToken), 7);
+  EXPECT_EQ(pages(5 * kOpenPage + 7 * 16 * kToken - 1), 6);
+  EXPECT_EQ(pages(0), 1);
+}
+
+TEST(LoadedModel, PagesInInt4AreOfWholeTilesAndGroups) {
+  const auto load = [](const TinyOptions& tiny, std::int32_t page_size) {
+    return Model::Load(OpenBytes(TinyModel(tiny).Write()), {.page_size = page_size,
+                                                            .kv_memory = 1 << 20,
+                                                            .kv_format = kernels::KvFormat::kInt4})
+        .status();
+  };
+  const absl::Status heads = load({.type = DType::kF32}, 16);
+  EXPECT_EQ(heads.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(std::string(heads.message()), ::testing::HasSubstr("multiple of 32"));
+  const TinyOptions wide{.type = DType::kF32, .head_dim = 32, .rope_dims = 32};
+  for (const std::int32_t page_size : {1, 15, 17, 24}) {
+    const absl::Status status = load(wide, page_size);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("multiple of 16"));
+  }
+  EXPECT_TRUE(load(wide, 48).ok());
+}
+
 TEST(Forward, NotANumberFailsTheStepAndTheModelStaysUsable) {
   TinyModel tiny({.type = DType::kF32});
   const float infinity = std::numeric_limits<float>::infinity();

@@ -18,10 +18,12 @@ namespace {
 
 constexpr std::int32_t kPageSize = 16;
 
-std::unique_ptr<Model> LoadModel(std::unique_ptr<File> file) {
+std::unique_ptr<Model> LoadModel(std::unique_ptr<File> file,
+                                 kernels::KvFormat format = kernels::KvFormat::kF16) {
   auto model = Model::Load(std::move(file), {.threads = 2,
                                              .page_size = kPageSize,
                                              .kv_memory = std::int64_t{16} << 20,
+                                             .kv_format = format,
                                              .max_batch_tokens = 160});
   EXPECT_TRUE(model.ok()) << model.status();
   return *std::move(model);
@@ -150,6 +152,13 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST_P(TinyKeyWindow, StreamsInConstantMemory) {
   const auto model = LoadModel(OpenBytes(TinyModel(GetParam()).Write()));
+  TestStreaming(*model);
+}
+
+// A query's own page, and maybe sinks in it, are read apart.
+TEST(SealedKeyWindow, StreamsInConstantMemory) {
+  const auto model = LoadModel(OpenBytes(TinyModel({.head_dim = 32, .rope_dims = 32}).Write()),
+                               kernels::KvFormat::kInt4);
   TestStreaming(*model);
 }
 

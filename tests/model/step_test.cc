@@ -180,6 +180,30 @@ TEST(StepDeathTest, WhatAWindowMayNotBe) {
   EXPECT_DEATH(step.Lay(last(16), kWindows), "CHECK failed");
 }
 
+TEST(StepDeathTest, OpenPagesAreOfOneSequenceEach) {
+  constexpr StepLimits kSealed{
+      .max_rows = 8, .vocabulary_size = 100, .page_size = 4, .pages = 10, .open_pages = 3};
+  const auto at = [](std::int32_t open_page) {
+    Sequence sequence = RunOf(std::span(kFive).first(2), 0, Logits::kNone);
+    sequence.open_page = open_page;
+    return sequence;
+  };
+  Step step;
+  Batch batch = Of(at(2));
+  batch.sequences.push_back(at(0));
+  step.Lay(batch, kSealed);
+  EXPECT_EQ(step.runs()[0].open_page, 2);
+  step.Lay(batch, kSealed);
+  batch.sequences.push_back(at(2));
+  EXPECT_DEATH(step.Lay(batch, kSealed), "CHECK failed");
+  step.Lay(batch, kLimits);  // nobody's
+  for (const std::int32_t open_page : {-1, 3})
+    EXPECT_DEATH(step.Lay(Of(at(open_page)), kSealed), "CHECK failed");
+  Batch copies;
+  copies.copies.push_back({1, 2, 3});
+  EXPECT_DEATH(step.Lay(copies, kSealed), "CHECK failed") << "slots are not copied";
+}
+
 TEST(StepDeathTest, WhatABatchMayNotName) {
   Step step;
   const std::vector<TokenId> nine(9, 1);
