@@ -50,6 +50,8 @@ void CheckPlace(Job& job, bool is_listed, Findings& findings) {
   findings.Require(waits || !job.watch.is_on(), "watched, but it does not wait");
   findings.Require(job.is_running() == is_listed, "listed as running exactly while it runs");
   findings.Require(job.is_running() == job.view.is_open(), "has a view exactly while it runs");
+  findings.Require(job.is_running() == (job.open_page >= 0),
+                   "has an open page exactly while it runs");
   findings.Require(job.is_running() || job.reserved_pages == 0, "promised pages, but not running");
   findings.Require(job.reserved_pages >= 0, "took more pages than it was promised");
   findings.Require(follows == (job.producer != nullptr), "has a producer exactly while it follows");
@@ -83,6 +85,7 @@ absl::Status Scheduler::Impl::CheckInvariants() const {
   std::int64_t waiting = 0;
   std::int64_t following = 0;
   std::int64_t reserved = 0;
+  std::vector<bool> open_pages(static_cast<std::size_t>(options_.max_running), false);
   for (const auto& [id, owned] : jobs_) {
     Job& job = *owned;
     Findings findings(job);
@@ -92,6 +95,11 @@ absl::Status Scheduler::Impl::CheckInvariants() const {
     findings.Require(in_flight_ || !job.in_batch, "in a batch, but no step is in flight");
     findings.Require(in_flight_ || job.state != RequestState::kEnding,
                      "ending, but no step is in flight");
+    if (job.open_page >= 0) {
+      const auto open = static_cast<std::size_t>(job.open_page);
+      findings.Require(open < open_pages.size() && !open_pages[open], "has another's open page");
+      if (open < open_pages.size()) open_pages[open] = true;
+    }
     if (!findings.status().ok()) return findings.status();
     waiting += job.state == RequestState::kWaiting ? 1 : 0;
     following += job.state == RequestState::kFollowing ? 1 : 0;

@@ -66,6 +66,7 @@ void BatchBuilder::Add(Job& job, std::int64_t tokens) {
   sequence.first_position = first;
   sequence.pages = job.view.page_table();
   sequence.gap = job.view.gap();
+  sequence.open_page = job.open_page;
   if (job.policy != nullptr) sequence.window = job.policy->window();
   sequence.wants_logprob = job.request.wants_logprobs;
   sequence.top_logprobs = job.request.top_logprobs;

@@ -62,6 +62,7 @@ struct Job {
   // While it runs. view.tokens() is the number of tokens whose KV is computed: never the last one
   // of the answer's, because nothing attends to it.
   radix::View view;
+  std::int32_t open_page = -1;      // among those that run: no other of them has this number
   std::int64_t reserved_pages = 0;  // promised and not taken
   std::set<Job*, ServedFirst> followers;
   std::multiset<Tick> follower_dues;  // theirs: it has the priority of the most urgent one

@@ -1,6 +1,7 @@
 #include "scheduler/page_budget.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 #include "scheduler/fit.h"
@@ -8,6 +9,11 @@
 namespace banyan::scheduler {
 
 using radix::PrefixCache;
+
+PageBudget::PageBudget(const Options& options, radix::PrefixCache& cache)
+    : options_(options), cache_(cache) {
+  for (std::int32_t page = options.max_running; page-- > 0;) open_pages_.push_back(page);
+}
 
 std::int64_t PageBudget::MaxCached(const Job& job) const {
   if (options_.prefix_caching == PrefixCaching::kOff) return 0;
@@ -45,6 +51,9 @@ bool PageBudget::Admit(Job& job, const Offer& offer, std::span<Job* const> runni
   }
   job.view = cache_.Open(offer.name_space, job.tokens, max_cached);
   CHECK(job.view.tokens() < job.known_tokens());
+  CHECK(job.open_page < 0 && !open_pages_.empty());
+  job.open_page = open_pages_.back();
+  open_pages_.pop_back();
   job.reserved_pages = Wanted(job, job.view.leased_pages(), {});
   reserved_ += job.reserved_pages;
   CHECK(cache_.available_pages() >= reserved_);
@@ -84,6 +93,7 @@ void PageBudget::Release(Job& job, PrefixCache::Tail tail) {
   job.reserved_pages = 0;
   CHECK(reserved_ >= 0);
   cache_.Close(job.view, tail);
+  open_pages_.push_back(std::exchange(job.open_page, -1));
 }
 
 std::int64_t PageBudget::Pages(std::int64_t slots) const {

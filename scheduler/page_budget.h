@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "radix/prefix_cache.h"
 #include "scheduler/job.h"
@@ -21,8 +22,7 @@ namespace banyan::scheduler {
 
 class PageBudget {
  public:
-  PageBudget(const Options& options, radix::PrefixCache& cache)
-      : options_(options), cache_(cache) {}
+  PageBudget(const Options& options, radix::PrefixCache& cache);
 
   // How many leading tokens of a job may come from the cache: all known ones but the last; those
   // whose scores were sent, while its prompt is being scored, because pages hold no logits.
@@ -36,10 +36,11 @@ class PageBudget {
   };
   Offer Ask(const Job& job);
 
-  // Opens the job's view over what was offered and promises it the pages of its known tokens.
-  // False, and nothing changed, when they are not to be had, or when that would leave less than the
-  // headroom of those that run (`running`, without the job) and of itself. Never when nothing runs
-  // and the job passes CheckFits.
+  // Opens the job's view over what was offered, promises it the pages of its known tokens, and
+  // gives it an open page: there is one for each job that may run. False, and nothing changed, when
+  // they are not to be had, or when that would leave less than the headroom of those that run
+  // (`running`, without the job) and of itself. Never when nothing runs and the job passes
+  // CheckFits.
   bool Admit(Job& job, const Offer& offer, std::span<Job* const> running);
 
   // Grows the view to hold `slots` slots: from what was promised, else from what nobody was
@@ -50,7 +51,7 @@ class PageBudget {
   // Gives up what the job's policy says that nothing sees any more. Its view is private.
   void DropUnseen(Job& job);
 
-  // Gives up the job's pages and what it was promised.
+  // Gives up the job's pages, its open page too, and what it was promised.
   void Release(Job& job, radix::PrefixCache::Tail tail);
 
   std::int64_t reserved() const { return reserved_; }  // promised and not taken
@@ -63,6 +64,7 @@ class PageBudget {
   const Options options_;
   radix::PrefixCache& cache_;
   std::int64_t reserved_ = 0;
+  std::vector<std::int32_t> open_pages_;  // that nobody has
 };
 
 }  // namespace banyan::scheduler

@@ -21,8 +21,8 @@ Rendezvous::Lead Rendezvous::Find(const Job& job, std::int64_t limit, std::int64
   for (Job* other : running) {
     if (other->state != RequestState::kPrefill || !SharePages(job, *other)) continue;
     if (other->view.tokens() >= limit || !cache.Publishes(other->view)) continue;
-    const std::int64_t common =
-        std::min<std::int64_t>(CommonLength(wanted, other->tokens), other->exact_tokens());
+    const std::int64_t common = cache.options().Shared(
+        std::min<std::int64_t>(CommonLength(wanted, other->tokens), other->exact_tokens()));
     // What it has computed already is published: if that is not in the cache, it will not come.
     if (common <= lead.until || common <= other->view.tokens()) continue;
     lead = {.producer = other, .until = common};

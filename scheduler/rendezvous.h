@@ -25,8 +25,8 @@ namespace banyan::scheduler {
 class Rendezvous {
  public:
   // Of the prefills among `running`, the one that will compute the most of the job's first `limit`
-  // tokens, if that is more than the `cached` ones that it would get now. O(running), and the
-  // comparison of tokens.
+  // tokens, as the cache shares them, if that is more than the `cached` ones that it would get now.
+  // O(running), and the comparison of tokens.
   struct Lead {
     Job* producer = nullptr;  // null: there is none
     std::int64_t until = 0;

@@ -45,10 +45,11 @@ ScoredToken Score(std::uint64_t sum, TokenId token, std::int32_t top) {
 
 }  // namespace
 
-FakeModel::FakeModel(std::int32_t page_size, std::int32_t pages)
+FakeModel::FakeModel(std::int32_t page_size, std::int32_t pages, std::int32_t open_pages)
     : page_size_(page_size),
       pages_(pages),
-      slots_(static_cast<std::size_t>(page_size) * static_cast<std::size_t>(pages)) {}
+      open_pages_(open_pages),
+      slots_(static_cast<std::size_t>(page_size) * static_cast<std::size_t>(pages + open_pages)) {}
 
 FakeModel::Slot FakeModel::After(const Slot* before, TokenId token, std::int64_t position) {
   const std::uint64_t path = before == nullptr ? 1 : before->path;
@@ -90,6 +91,38 @@ std::size_t FakeModel::Index(std::span<const PageId> pages, std::int64_t positio
   return static_cast<std::size_t>(std::int64_t{page} * page_size_ + position % page_size_);
 }
 
+std::size_t FakeModel::Index(const Sequence& sequence, std::int64_t position,
+                             std::int64_t tokens) const {
+  const std::int64_t own = (tokens - 1) / page_size_;
+  if (open_pages_ == 0 || position / page_size_ != own)
+    return Index(sequence.pages, position, sequence.gap);
+  const std::int64_t page = std::int64_t{pages_} + sequence.open_page;
+  return static_cast<std::size_t>(page * page_size_ + position % page_size_);
+}
+
+// From the open page to the one that the table names.
+void FakeModel::Seal(const Sequence& sequence, std::int64_t page) {
+  const std::int64_t first = page * page_size_;
+  for (std::int64_t p = first; p < first + page_size_; ++p) {
+    slots_[Index(sequence.pages, p, sequence.gap)] = slots_[Index(sequence, p, p + 1)];
+  }
+}
+
+void FakeModel::Write(const Sequence& sequence) {
+  std::int64_t position = sequence.first_position;
+  for (const TokenId token : sequence.tokens) {
+    if (position % page_size_ == 0) {
+      Poison(sequence.pages[sequence.gap.place(position / page_size_)]);
+      if (open_pages_ > 0) Poison(pages_ + sequence.open_page);
+    }
+    const auto slot_at = [&](std::int64_t p) { return slots_[Index(sequence, p, position + 1)]; };
+    slots_[Index(sequence, position, position + 1)] =
+        Next(slot_at, token, position, sequence.window);
+    ++position;
+    if (open_pages_ > 0 && position % page_size_ == 0) Seal(sequence, position / page_size_ - 1);
+  }
+}
+
 void FakeModel::Poison(PageId page) {
   std::fill_n(slots_.begin() + std::int64_t{page} * page_size_, page_size_, Slot{});
 }
@@ -108,15 +141,7 @@ StepResult FakeModel::Forward(const Batch& batch) {
   StepResult result;
   result.step = batch.step;
   for (const Sequence& sequence : batch.sequences) {
-    std::int64_t position = sequence.first_position;
-    for (const TokenId token : sequence.tokens) {
-      if (position % page_size_ == 0) {
-        Poison(sequence.pages[sequence.gap.place(position / page_size_)]);
-      }
-      const auto slot_at = [&](std::int64_t p) { return slots_[Index(sequence, p)]; };
-      slots_[Index(sequence, position)] = Next(slot_at, token, position, sequence.window);
-      ++position;
-    }
+    Write(sequence);
     computed_ += static_cast<std::int64_t>(sequence.tokens.size());
   }
   for (const Sequence& sequence : batch.sequences)
@@ -126,15 +151,16 @@ StepResult FakeModel::Forward(const Batch& batch) {
 
 void FakeModel::Answer(const Sequence& sequence, SequenceResult& answer) const {
   if (sequence.logits == Logits::kNone && sequence.scored.empty()) return;
-  const auto slot_at = [&](std::int64_t p) { return slots_[Index(sequence, p)]; };
   const std::int64_t first = sequence.first_position;
+  const auto tokens = static_cast<std::int64_t>(sequence.tokens.size());
+  const auto slot_at = [&](std::int64_t p) { return slots_[Index(sequence, p, first + tokens)]; };
   for (std::size_t i = 0; i < sequence.scored.size(); ++i) {
     const std::int64_t position = first + static_cast<std::int64_t>(i);
     answer.scores.push_back(Score(Sum(slot_at, position, position, sequence.window),
                                   sequence.scored[i], sequence.top_logprobs));
   }
   if (sequence.logits == Logits::kNone) return;
-  const std::int64_t last = first + static_cast<std::int64_t>(sequence.tokens.size()) - 1;
+  const std::int64_t last = first + tokens - 1;
   const std::uint64_t sum = Sum(slot_at, last, last, sequence.window);
   answer.token = Draw(sum, sequence.forbidden);
   answer.log_probability = LogProbability(sum, answer.token);
@@ -147,7 +173,9 @@ StepResult FakeModel::Fail(const Batch& batch) {
   for (const Sequence& sequence : batch.sequences) {
     const auto tokens = static_cast<std::int64_t>(sequence.tokens.size());
     for (std::int64_t i = 0; i < tokens; ++i) {
-      slots_[Index(sequence, sequence.first_position + i)] = Slot{};
+      const std::int64_t position = sequence.first_position + i;
+      slots_[Index(sequence.pages, position, sequence.gap)] = Slot{};
+      slots_[Index(sequence, position, position + 1)] = Slot{};
     }
     computed_ += tokens;
   }
@@ -192,7 +220,9 @@ bool FakeModel::Holds(std::span<const PageId> pages, std::span<const TokenId> pa
 
 void FakeModel::CheckBatch(const Batch& batch) const {
   EXPECT_FALSE(batch.sequences.empty());
+  EXPECT_TRUE(open_pages_ == 0 || batch.copies.empty()) << "of what nothing has yet";
   std::set<RequestId> requests;
+  std::set<std::int32_t> open_pages;
   std::map<PageId, std::int64_t> written;  // the first slot that is
   for (const PageCopy& copy : batch.copies) {
     EXPECT_GE(copy.slots, 1);
@@ -202,6 +232,9 @@ void FakeModel::CheckBatch(const Batch& batch) const {
   for (const Sequence& sequence : batch.sequences) {
     EXPECT_TRUE(requests.insert(sequence.request).second) << "a request twice in one step";
     ASSERT_FALSE(sequence.tokens.empty());
+    EXPECT_TRUE(open_pages.insert(sequence.open_page).second) << "an open page of two";
+    ASSERT_GE(sequence.open_page, 0);
+    if (open_pages_ > 0) ASSERT_LT(sequence.open_page, open_pages_);
     const std::int64_t end =
         sequence.first_position + static_cast<std::int64_t>(sequence.tokens.size());
     const auto pages = static_cast<std::int64_t>(sequence.pages.size()) + sequence.gap.dropped;

@@ -2,6 +2,9 @@
 // path up to it; what it samples is a hash of all that it reads back through the page table. A page
 // that is wrong, stale, shared too early or freed too early changes a token. Where a window cuts
 // what a token sees, its slot and its draw are hashes of what it sees.
+//
+// With open pages it is one whose pages are sealed when they are full: until then their slots are
+// in the sequence's open page alone.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +20,7 @@ class FakeModel {
  public:
   static constexpr TokenId kVocabulary = 97;
 
-  FakeModel(std::int32_t page_size, std::int32_t pages);
+  FakeModel(std::int32_t page_size, std::int32_t pages, std::int32_t open_pages = 0);
 
   // Also checks (with EXPECT) what batch.h promises about a batch.
   StepResult Forward(const Batch& batch);
@@ -54,9 +57,11 @@ class FakeModel {
   static std::uint64_t SumOf(std::span<const TokenId> path, kernels::KeyWindow window);
   static std::uint64_t Attend(std::uint64_t sum, const Slot& slot);
   std::size_t Index(std::span<const PageId> pages, std::int64_t position, PageGap gap = {}) const;
-  std::size_t Index(const Sequence& sequence, std::int64_t position) const {
-    return Index(sequence.pages, position, sequence.gap);
-  }
+  // Where the sequence's slot is, with `tokens` tokens computed: those of whole pages in them, or
+  // where there are open pages of that of the last one in it.
+  std::size_t Index(const Sequence& sequence, std::int64_t position, std::int64_t tokens) const;
+  void Write(const Sequence& sequence);
+  void Seal(const Sequence& sequence, std::int64_t page);
   void Poison(PageId page);
   void Answer(const Sequence& sequence, SequenceResult& answer) const;
   void CheckBatch(const Batch& batch) const;
@@ -65,6 +70,7 @@ class FakeModel {
 
   const std::int32_t page_size_;
   const std::int32_t pages_;
+  const std::int32_t open_pages_;  // their slots are behind those of the pages
   std::vector<Slot> slots_;
   std::int64_t computed_ = 0;
 };

@@ -11,8 +11,10 @@ namespace banyan::scheduler {
 
 Engine::Engine(const EngineOptions& options)
     : options_(options),
-      cache_(radix::Options{.page_size = options.page_size, .pages = options.pages}),
-      model_(options.page_size, options.pages) {
+      cache_(radix::Options{
+          .page_size = options.page_size, .pages = options.pages, .sharing = options.sharing}),
+      model_(options.page_size, options.pages,
+             options.sharing == radix::Sharing::kPages ? options.max_running : 0) {
   const Options scheduler{.max_batch_tokens = options.max_batch_tokens,
                           .mixed_prefill_tokens = options.mixed_prefill_tokens,
                           .max_running = options.max_running,

@@ -31,6 +31,8 @@ struct EngineOptions {
   Tick ageing = std::chrono::seconds(10);
   std::int32_t quantum = 1024;
   std::int32_t headroom_tokens = 64;
+  // kPages: of a model that seals its pages.
+  radix::Sharing sharing = radix::Sharing::kSlots;
 };
 
 class Engine : public Observer {

@@ -50,6 +50,7 @@ class RandomWork {
     options.max_batch_tokens = options.max_running + 1 + Below(12);
     if (Below(3) == 0) options.mixed_prefill_tokens = 1 + Below(8);
     options.context_length = Below(2) == 0 ? 1000 : 10 + Below(40);
+    if (Below(3) == 0) options.sharing = radix::Sharing::kPages;
     return options;
   }
 
@@ -124,11 +125,13 @@ class RandomWork {
     }
   }
 
-  // No more faults: everything must come to its end, each step computing one token at least.
+  // No more faults: everything must come to its end, each step computing one token at least that
+  // the first in order lacks: of what it lost by a preemption less than a page.
   void Calm() {
     std::int64_t bound = 1;
     for (const auto& [id, answer] : engine_.answers()) {
       bound += static_cast<std::int64_t>(answer.ask.prompt.size()) + MostOutput(answer);
+      if (options_.sharing == radix::Sharing::kPages) bound += options_.page_size;
     }
     engine_.Run(static_cast<int>(bound));
     for (const RequestId id : ids_) engine_[id].reads = true;
