@@ -16,6 +16,7 @@ model::Options ModelOptions(const ServeOptions& options) {
   out.page_size = options.page_size;
   out.kv_memory = options.kv_memory;
   out.kv_format = options.kv_format;
+  out.max_sequences = options.max_running;
   out.max_batch_tokens = options.max_batch_tokens;
   out.cpu_variant = options.cpu_variant;
   out.bind_threads = options.bind_threads;
@@ -73,11 +74,15 @@ absl::StatusOr<LoadedModel> LoadModel(const ServeOptions& options) {
   auto loaded = options.is_null_model() ? LoadNull(options) : LoadFile(options);
   if (!loaded.ok()) return loaded;
   const auto page_bytes = static_cast<std::int64_t>(loaded->model->page_bytes());
-  if (options.kv_memory < page_bytes) {
-    return absl::InvalidArgumentError(absl::StrCat("--kv-memory is ", options.kv_memory,
-                                                   " bytes, but one page takes ", page_bytes));
+  const std::int64_t open_bytes = loaded->model->facts().kv_open_bytes;
+  if (options.kv_memory >= page_bytes + open_bytes) return loaded;
+  std::string least = absl::StrCat("one page takes ", page_bytes);
+  if (open_bytes > 0) {
+    absl::StrAppend(&least, " and the open pages of ", options.max_running,
+                    " requests (--max-running) take ", open_bytes);
   }
-  return loaded;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--kv-memory is ", options.kv_memory, " bytes, but ", least));
 }
 
 }  // namespace banyan::server

@@ -53,9 +53,10 @@ void AddPool(const model::Facts& facts, Table& table) {
   const char* name = "KV pool";
   for (const kernels::KvFormat format : kernels::kKvFormats) {
     const std::int64_t bytes = KvBytesPerToken(facts, format);
+    if (bytes == 0) continue;
     table.Row(name, absl::StrFormat("%-8s %s bytes a token; 1 GiB holds %s tokens",
                                     std::string(kernels::LayoutOf(format).name), Grouped(bytes),
-                                    Grouped(TokensIn(kGiB, bytes))));
+                                    Grouped(TokensIn(kGiB, facts, format))));
     name = "";
   }
 }
@@ -116,9 +117,10 @@ json::value PoolAsJson(const model::Facts& facts) {
   json::object formats;
   for (const kernels::KvFormat format : kernels::kKvFormats) {
     const std::int64_t bytes = KvBytesPerToken(facts, format);
+    if (bytes == 0) continue;
     const std::string_view name = kernels::LayoutOf(format).name;
     formats[json::string_view(name.data(), name.size())] = {
-        {"bytes_per_token", bytes}, {"tokens_per_gib", TokensIn(kGiB, bytes)}};
+        {"bytes_per_token", bytes}, {"tokens_per_gib", TokensIn(kGiB, facts, format)}};
   }
   return formats;
 }

@@ -5,11 +5,22 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "model/kv_pool.h"
 #include "server/loading.h"
 #include "server/options.h"
 
 namespace banyan::server {
 namespace {
+
+// Pages as a server has them by default.
+kernels::KvShape ShapeIn(const model::Facts& facts, kernels::KvFormat format) {
+  return {.layers = facts.layers,
+          .kv_heads = facts.kv_heads,
+          .head_dim = facts.head_dim,
+          .page_size = ServeOptions().page_size,
+          .format = format,
+          .open_pages = ServeOptions().max_running};
+}
 
 std::vector<TensorTypeCount> CountTypes(const model::File& file) {
   absl::flat_hash_map<std::uint32_t, TensorTypeCount> counts;
@@ -83,16 +94,19 @@ absl::StatusOr<ModelReport> DescribeModel(const std::string& path) {
 }
 
 std::int64_t KvBytesPerToken(const model::Facts& facts, kernels::KvFormat format) {
-  return kernels::BytesPerToken({.layers = facts.layers,
-                                 .kv_heads = facts.kv_heads,
-                                 .head_dim = facts.head_dim,
-                                 .format = format});
+  const kernels::KvShape shape = ShapeIn(facts, format);
+  return model::CheckFormat(shape).ok() ? kernels::BytesPerToken(shape) : 0;
 }
 
 std::int64_t TokensIn(std::int64_t bytes, std::int64_t bytes_per_token) {
   const std::int64_t page_size = ServeOptions().page_size;
   if (bytes_per_token <= 0) return 0;
-  return bytes / page_size / bytes_per_token * page_size;
+  return std::max<std::int64_t>(bytes, 0) / page_size / bytes_per_token * page_size;
+}
+
+std::int64_t TokensIn(std::int64_t bytes, const model::Facts& facts, kernels::KvFormat format) {
+  return TokensIn(bytes - kernels::OpenBytes(ShapeIn(facts, format)),
+                  KvBytesPerToken(facts, format));
 }
 
 }  // namespace banyan::server

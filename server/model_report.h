@@ -56,10 +56,12 @@ struct ModelReport {
 absl::StatusOr<ModelReport> DescribeModel(const std::string& path);
 
 // What a token of the model takes in pages of a format, if the facts' own `kv_bytes_per_token` is
-// known.
+// known; 0 where the format does not have such heads.
 std::int64_t KvBytesPerToken(const model::Facts& facts, kernels::KvFormat format);
 // How many tokens a KV pool of `bytes` holds, in whole pages of the default size; 0 when the size
 // of a token is not known (0).
 std::int64_t TokensIn(std::int64_t bytes, std::int64_t bytes_per_token);
+// The same of a format, beside the open pages of as many requests as a server runs by default.
+std::int64_t TokensIn(std::int64_t bytes, const model::Facts& facts, kernels::KvFormat format);
 
 }  // namespace banyan::server

@@ -140,10 +140,10 @@ void Declare(CLI::App& app, Typed& typed) {
   option("page-size", typed.page_size, "tokens per KV page, 1..1024", "N", typed.page_size)
       ->check(Integers(kMinPageSize, kMaxPageSize));
   option("kv-dtype", typed.kv_dtype,
-         "how pages keep keys and values: f16, bf16, fp8 (e4m3) or int8, the last two in half the "
-         "memory",
+         "how pages keep keys and values: f16, bf16, fp8 (e4m3), int8, the last two in half the "
+         "memory, or int4, in less than a third",
          "TYPE", typed.kv_dtype)
-      ->check(OneOf(KvFormatNames(), {"f32", "int4"}));
+      ->check(OneOf(KvFormatNames(), {"f32"}));
   option("kv-policy", typed.kv_policy,
          "what requests that say nothing of it keep of their keys and values: exact, which is all; "
          "or streaming:sinks=4,window=1024, the first tokens and the last ones, so that a "

@@ -61,6 +61,7 @@ EngineOptions EngineOptionsOf(const ServeOptions& options, const model::Model& m
   out.cache.page_size = options.page_size;
   out.cache.pages = model.pages();
   out.cache.eviction = options.eviction;
+  if (model.facts().seals_pages) out.cache.sharing = radix::Sharing::kPages;
   out.scheduling.max_batch_tokens = options.max_batch_tokens;
   out.scheduling.mixed_prefill_tokens = options.mixed_prefill_tokens;
   out.scheduling.max_running = options.max_running;
@@ -130,7 +131,8 @@ void LogReady(const ServeOptions& options, const ServedModel& model, std::size_t
        {"pages", model.cache.pages},
        {"page_size", model.cache.page_size},
        {"kv_dtype", model.facts.kv_dtype},
-       {"kv_bytes", static_cast<std::int64_t>(page_bytes) * model.cache.pages},
+       {"kv_bytes",
+        static_cast<std::int64_t>(page_bytes) * model.cache.pages + model.facts.kv_open_bytes},
        {"prefix_caching", model.scheduling.prefix_caching == scheduler::PrefixCaching::kOn},
        {"cpu_variant", model.facts.cpu_variant},
        {"threads", options.threads},

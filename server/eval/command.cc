@@ -91,7 +91,8 @@ absl::StatusOr<EvalRow> Evaluate(const Task& task, const Configuration& configur
   row.text = *text;
   row.passkeys = *std::move(passkeys);
   row.speed = *speed;
-  row.peak_bytes = row.text.peak_pages * static_cast<std::int64_t>((*model)->page_bytes());
+  row.peak_bytes = row.text.peak_pages * static_cast<std::int64_t>((*model)->page_bytes()) +
+                   (*model)->facts().kv_open_bytes;
   return row;
 }
 

@@ -45,11 +45,13 @@ absl::StatusOr<std::unique_ptr<model::Model>> ModelSource::Load(kernels::KvForma
                                .kv_heads = facts_.kv_heads,
                                .head_dim = facts_.head_dim,
                                .page_size = kPageSize,
-                               .format = format};
+                               .format = format,
+                               .open_pages = 1};
   model::Options options;
   options.threads = threads;
   options.page_size = kPageSize;
-  options.kv_memory = kernels::BytesPerToken(shape) * kPageSize * pages;
+  options.kv_memory = kernels::BytesPerToken(shape) * kPageSize * pages + kernels::OpenBytes(shape);
+  options.max_sequences = 1;
   options.kv_format = format;
   options.max_batch_tokens = kBatchTokens;
   auto model = model::Model::Load(*std::move(file), options);

@@ -15,7 +15,7 @@ namespace banyan::server {
 struct EvalRow {
   Configuration configuration;
   std::int64_t bytes_per_token = 0;  // of a page
-  std::int64_t peak_bytes = 0;       // of the pages that held tokens of one window
+  std::int64_t peak_bytes = 0;       // of the pages that held tokens of one window, an open one too
   TextResult text{};
   DecodeSpeed speed{};
   std::vector<PasskeyResult> passkeys{};

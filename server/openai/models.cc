@@ -25,7 +25,9 @@ std::string ModelJson(const std::string& name, std::int64_t created, const Serve
   banyan["vocabulary_size"] = model.facts.vocabulary_size;
   banyan["weight_bytes"] = model.facts.weight_bytes;
   banyan["kv_pool_bytes"] =
-      model.facts.kv_bytes_per_token * model.cache.page_size * model.cache.pages;
+      model.facts.kv_bytes_per_token * model.cache.page_size * model.cache.pages +
+      model.facts.kv_open_bytes;
+  if (model.facts.seals_pages) banyan["kv_open_bytes"] = model.facts.kv_open_bytes;
   banyan["kv_bytes_per_token"] = model.facts.kv_bytes_per_token;
   if (!model.facts.kv_dtype.empty()) banyan["kv_dtype"] = model.facts.kv_dtype;
   if (model.kv_policy) {

@@ -38,7 +38,7 @@ constexpr std::string_view kNotes =
 // As typed; each was validated by CLI11 before it is read.
 struct Typed {
   std::string model, shape, context, sessions, shared_prefix, page_size = "16";
-  std::string memory, kv_memory, weights;
+  std::string max_running = "64", memory, kv_memory, weights;
   bool explain = false;
   bool json = false;
 };
@@ -75,6 +75,10 @@ void Declare(CLI::App& app, Typed& typed) {
          absl::StrCat("tokens per KV page, ", kMinPageSize, "..", kMaxPageSize))
       ->default_str(typed.page_size)
       ->check(Integers(kMinPageSize, kMaxPageSize));
+  option("--max-running", typed.max_running, "N",
+         "requests at once, as banyan serve takes it: what open pages take follows from it")
+      ->default_str(typed.max_running)
+      ->check(Integers(1, kMaxRunning));
   app.add_flag("--explain", typed.explain, "say how every figure comes about");
   app.add_flag("--json", typed.json, "as a JSON object");
   app.footer(std::string(kNotes));
@@ -122,6 +126,7 @@ Command ParsePlan(std::span<const char* const> arguments) {
     options.shape = *std::move(shape);
   }
   options.workload.page_size = *ParseInteger(typed.page_size);
+  options.workload.max_running = *ParseInteger(typed.max_running);
   options.workload.context = NumberOr0(typed.context);
   options.workload.sessions = NumberOr0(typed.sessions);
   options.workload.shared_prefix = NumberOr0(typed.shared_prefix);

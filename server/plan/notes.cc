@@ -5,6 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/limits.h"
+#include "kernels/kv_shape.h"
+#include "model/kv_pool.h"
 #include "scheduler/scheduler.h"
 #include "server/options.h"
 #include "server/quantity.h"
@@ -36,6 +38,21 @@ void OnWindows(const Subject& subject, const Plan& plan, Notes& notes) {
       "allocates more than the formula");
 }
 
+void OnFormats(const Subject& subject, const Plan& plan, Notes& notes) {
+  for (const kernels::KvFormat format : kernels::kKvFormats) {
+    const absl::Status status =
+        model::CheckFormat(subject.shape.In(format, plan.workload.page_size));
+    if (!status.ok()) notes.emplace_back(status.message());
+  }
+  for (const FormatPlan& format : plan.formats) {
+    if (format.open_bytes == 0) continue;
+    notes.push_back(absl::StrCat(
+        "in ", format.name, " pages are sealed when they are full; until then each of the ",
+        plan.workload.max_running, " requests that may run at once (--max-running) has one in ",
+        "f16, which --kv-memory holds as well"));
+  }
+}
+
 void OnContext(const Subject& subject, const Plan& plan, Notes& notes) {
   if (subject.context_length == 0 || plan.workload.context <= subject.context_length) return;
   notes.push_back(absl::StrCat("the context is over the model's own of ",
@@ -56,8 +73,11 @@ void OnCapacity(const Subject& subject, const Plan& plan, std::optional<std::int
   for (const FormatPlan& format : plan.formats) {
     if (!format.capacity) continue;
     if (format.capacity->pages == 0) {
-      notes.push_back(absl::StrCat("in ", format.name, " a page takes ", Grouped(format.page_bytes),
-                                   " bytes, more than there are: the server refuses to start"));
+      notes.push_back(absl::StrCat(
+          "in ", format.name, " a page takes ", Grouped(format.page_bytes), " bytes",
+          format.open_bytes > 0 ? absl::StrCat(", and open ones ", Grouped(format.open_bytes))
+                                : std::string(),
+          ", more than there are: the server refuses to start"));
     } else if (format.capacity->pages == kMaxPages) {
       notes.push_back(absl::StrCat("in ", format.name, " the pool ends at ", Grouped(kMaxPages),
                                    " pages; a larger --page-size lets it hold more"));
@@ -79,8 +99,8 @@ void OnSessions(const Plan& plan, Notes& notes) {
         "): the scheduler wants that before it admits a request whose answer may go on so far"));
   }
   for (const FormatPlan& format : plan.formats) {
-    if (plan.sharing->all() <= std::min<std::int64_t>(kMaxPages, kMaxKvMemory / format.page_bytes))
-      continue;
+    const std::int64_t most = (kMaxKvMemory - format.open_bytes) / format.page_bytes;
+    if (plan.sharing->all() <= std::min<std::int64_t>(kMaxPages, most)) continue;
     notes.push_back(absl::StrCat("no server has a pool as large as that in ", format.name, ": ",
                                  Grouped(kMaxPages), " pages and ", FormatBytes(kMaxKvMemory),
                                  " are the most"));
@@ -93,6 +113,7 @@ std::vector<std::string> NotesOn(const Subject& subject, const Plan& plan,
                                  std::optional<std::int64_t> memory) {
   Notes notes;
   OnModel(subject, notes);
+  OnFormats(subject, plan, notes);
   OnWindows(subject, plan, notes);
   OnContext(subject, plan, notes);
   OnCapacity(subject, plan, memory, notes);

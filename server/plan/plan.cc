@@ -48,9 +48,10 @@ std::int64_t HeldTokens(const CacheShape& shape, std::int64_t context) {
   return held;
 }
 
-Capacity CapacityOf(const SessionPages& pages, const Workload& workload, std::int64_t page_bytes) {
+Capacity CapacityOf(const SessionPages& pages, const Workload& workload, std::int64_t page_bytes,
+                    std::int64_t open_bytes) {
   Capacity capacity;
-  const std::int64_t kv_memory = *workload.kv_memory;
+  const std::int64_t kv_memory = *workload.kv_memory - open_bytes;
   if (kv_memory >= page_bytes) capacity.pages = model::PagesThatFit(kv_memory, page_bytes);
   capacity.tokens = capacity.pages * workload.page_size;
   if (pages.all == 0) return capacity;
@@ -60,6 +61,12 @@ Capacity CapacityOf(const SessionPages& pages, const Workload& workload, std::in
   return capacity;
 }
 
+std::int64_t OpenBytesOf(const Subject& subject, const Workload& workload, KvFormat format) {
+  kernels::KvShape shape = subject.shape.In(format, workload.page_size);
+  shape.open_pages = static_cast<std::int32_t>(workload.max_running);
+  return kernels::OpenBytes(shape);
+}
+
 FormatPlan PlanOf(const Subject& subject, const Workload& workload, const SessionPages& pages,
                   KvFormat format) {
   FormatPlan plan;
@@ -67,6 +74,7 @@ FormatPlan PlanOf(const Subject& subject, const Workload& workload, const Sessio
   plan.name = kernels::LayoutOf(format).name;
   plan.bytes_per_token = kernels::BytesPerToken(subject.shape.In(format, workload.page_size));
   plan.page_bytes = plan.bytes_per_token * workload.page_size;
+  plan.open_bytes = OpenBytesOf(subject, workload, format);
   CacheShape multi = subject.shape;
   multi.kv_heads = subject.heads;
   if (multi.latent) multi.head_dim = multi.latent->head_dim;
@@ -80,19 +88,39 @@ FormatPlan PlanOf(const Subject& subject, const Workload& workload, const Sessio
   plan.formula_bytes = HeldTokens(subject.shape, workload.context) * layer_bytes;
   plan.allocated_bytes = pages.all * plan.page_bytes;
   plan.own_bytes = pages.own * plan.page_bytes;
-  if (workload.kv_memory) plan.capacity = CapacityOf(pages, workload, plan.page_bytes);
+  if (workload.kv_memory) {
+    plan.capacity = CapacityOf(pages, workload, plan.page_bytes, plan.open_bytes);
+  }
   return plan;
 }
 
-// No product here is larger than this one of all sessions and a page.
+std::vector<KvFormat> FormatsOf(const Subject& subject, const Workload& workload) {
+  std::vector<KvFormat> formats;
+  for (const KvFormat format : kernels::kKvFormats) {
+    if (model::CheckFormat(subject.shape.In(format, workload.page_size)).ok()) {
+      formats.push_back(format);
+    }
+  }
+  return formats;
+}
+
+// No product here is larger than this one of all sessions and a page, with the open pages.
 absl::Status CheckBytes(const Subject& subject, const Workload& workload,
                         const SessionPages& pages) {
   const std::int64_t most_pages =
       std::max<std::int64_t>(workload.sessions, 1) * (pages.all + pages.headroom);
-  for (const KvFormat format : kernels::kKvFormats) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  for (const KvFormat format : FormatsOf(subject, workload)) {
     const std::int64_t page_bytes =
         workload.page_size * kernels::BytesPerToken(subject.shape.In(format, workload.page_size));
-    if (most_pages > std::numeric_limits<std::int64_t>::max() / page_bytes) {
+    // An open page takes less than eight others.
+    const bool opens = kernels::SealsPages(format);
+    if (opens && workload.max_running > kMost / 2 / 8 / page_bytes) {
+      return absl::OutOfRangeError(absl::StrCat("open pages of ", workload.max_running,
+                                                " requests take more than 2^62 bytes"));
+    }
+    const std::int64_t open_bytes = OpenBytesOf(subject, workload, format);
+    if (most_pages > (kMost - open_bytes) / page_bytes) {
       return absl::OutOfRangeError(absl::StrCat(
           "the workload takes more than 2^63 bytes: ", std::max<std::int64_t>(workload.sessions, 1),
           " sessions of ", workload.context, " tokens of ", page_bytes / workload.page_size,
@@ -107,6 +135,7 @@ absl::Status CheckBytes(const Subject& subject, const Workload& workload,
 absl::StatusOr<Plan> MakePlan(const Subject& subject, const Workload& workload) {
   CHECK(kMinPageSize <= workload.page_size && workload.page_size <= kMaxPageSize);
   CHECK(0 <= workload.context && 0 <= workload.sessions && 0 <= workload.shared_prefix);
+  CHECK(1 <= workload.max_running);
   CHECK(workload.shared_prefix == 0 || workload.shared_prefix < workload.context);
   Plan plan;
   plan.workload = workload;
@@ -116,7 +145,7 @@ absl::StatusOr<Plan> MakePlan(const Subject& subject, const Workload& workload) 
     plan.apart = PoolOf(plan.pages, 0, workload.sessions);
     plan.sharing = PoolOf(plan.pages, plan.pages.shared, workload.sessions);
   }
-  for (const KvFormat format : kernels::kKvFormats) {
+  for (const KvFormat format : FormatsOf(subject, workload)) {
     plan.formats.push_back(PlanOf(subject, workload, plan.pages, format));
   }
   return plan;

@@ -1,7 +1,8 @@
 // The arithmetic of `banyan plan`: what a workload takes of KV memory in each page format.
 //
 // What is allocated is exactly what the server allocates: whole pages, for all layers and all
-// positions of a session, in a pool of whole pages. The formula is what the model needs: layers
+// positions of a session, in a pool of whole pages, and beside it the open pages of formats that
+// seal theirs. The formula is what the model needs: layers
 // with a window need no more than their window, and no page has empty slots.
 //
 // Pure functions. All sizes are bytes, all lengths tokens.
@@ -23,6 +24,7 @@ struct Workload {
   std::int64_t context = 0;        // of a session, its prompts and answers; 0: not asked
   std::int64_t sessions = 0;       // at once; 0: not asked
   std::int64_t shared_prefix = 0;  // the same in all sessions; < context
+  std::int64_t max_running = 64;   // requests that run at once, as banyan serve takes it
   std::optional<std::int64_t> kv_memory = {};
 };
 
@@ -56,6 +58,7 @@ struct FormatPlan {
   std::string name = {};  // of the format, as --kv-dtype takes it
   std::int64_t bytes_per_token = 0;
   std::int64_t page_bytes = 0;
+  std::int64_t open_bytes = 0;  // of the open pages of all that may run, beside the pool
   std::int64_t multi_head_bytes_per_token = 0;  // had each query head keys; 0: not known
   // Of a session; 0 without a context.
   std::int64_t formula_bytes = 0;
@@ -69,11 +72,12 @@ struct Plan {
   SessionPages pages;
   // Of all sessions, apart and sharing the prefix; where both context and sessions are told.
   std::optional<PoolPages> apart, sharing;
-  std::vector<FormatPlan> formats;  // in the order of kKvFormats
+  std::vector<FormatPlan> formats;  // that can have the shape, in the order of kKvFormats
 };
 
 // kOutOfRange when a number of bytes would not fit into 63 bits. `subject` passed CheckCacheShape;
-// of the workload every number is at most 2^30 (but kv_memory), and 1 <= page_size <= kMaxPageSize.
+// of the workload every number is at most 2^30 (but kv_memory), 1 <= page_size <= kMaxPageSize, and
+// 1 <= max_running.
 absl::StatusOr<Plan> MakePlan(const Subject& subject, const Workload& workload);
 
 }  // namespace banyan::server

@@ -154,6 +154,10 @@ void AppendBytes(const Plan& plan, std::string& out) {
   std::vector<Column> columns = {
       {"bytes", "a token", [](const FormatPlan& f) { return Grouped(f.bytes_per_token); }},
       {"bytes", "a page", [](const FormatPlan& f) { return Grouped(f.page_bytes); }}};
+  if (std::any_of(plan.formats.begin(), plan.formats.end(),
+                  [](const FormatPlan& f) { return f.open_bytes > 0; })) {
+    columns.push_back({"open", "pages", [](const FormatPlan& f) { return Grouped(f.open_bytes); }});
+  }
   if (plan.workload.context > 0) {
     columns.push_back(
         {"a session:", "formula", [](const FormatPlan& f) { return Grouped(f.formula_bytes); }});
@@ -188,7 +192,9 @@ void AppendPool(const Plan& plan, std::string& out) {
         [&plan, &pool](const FormatPlan&) { return Grouped(pool.all() * plan.workload.page_size); };
   };
   const auto memory = [](const PoolPages& pool) {
-    return [&pool](const FormatPlan& f) { return FormatBytes(pool.all() * f.page_bytes); };
+    return [&pool](const FormatPlan& f) {
+      return FormatBytes(pool.all() * f.page_bytes + f.open_bytes);
+    };
   };
   const std::string all = SessionsText(plan.workload.sessions);
   std::vector<Column> columns = {{absl::StrCat(all, " apart:"), "--kv-memory", memory(*plan.apart)},

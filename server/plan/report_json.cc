@@ -76,7 +76,7 @@ json::value PoolJson(const std::optional<PoolPages>& pool, const Plan& plan,
   if (!pool) return nullptr;
   return {{"pages", pool->sessions},
           {"headroom_pages", pool->headroom},
-          {"kv_memory", pool->all() * format.page_bytes},
+          {"kv_memory", pool->all() * format.page_bytes + format.open_bytes},
           {"tokens", pool->all() * plan.workload.page_size}};
 }
 
@@ -85,6 +85,7 @@ json::object FormatJson(const FormatPlan& format, const Plan& plan) {
   out["bytes_per_token"] = format.bytes_per_token;
   out["multi_head_bytes_per_token"] = Known(format.multi_head_bytes_per_token);
   out["page_bytes"] = format.page_bytes;
+  out["open_bytes"] = format.open_bytes;
   out["session"] = nullptr;
   if (plan.workload.context > 0) {
     out["session"] = {{"formula_bytes", format.formula_bytes},
@@ -95,7 +96,8 @@ json::object FormatJson(const FormatPlan& format, const Plan& plan) {
   if (format.capacity) {
     const Capacity& capacity = *format.capacity;
     json::object fits = {{"pages", capacity.pages},
-                         {"bytes", capacity.pages * format.page_bytes},
+                         {"bytes", capacity.pages * format.page_bytes +
+                                       (capacity.pages > 0 ? format.open_bytes : 0)},
                          {"tokens", capacity.tokens}};
     const bool asked = plan.workload.context > 0;
     fits["sessions"] = asked ? json::value(capacity.sessions) : json::value(nullptr);
@@ -133,6 +135,7 @@ std::string PlanAsJson(const PlanReport& report) {
   whole["context"] = Known(plan.workload.context);
   whole["sessions"] = Known(plan.workload.sessions);
   whole["shared_prefix"] = plan.workload.shared_prefix;
+  whole["max_running"] = plan.workload.max_running;
   whole["memory"] = Known(report.memory);
   whole["kv_memory"] = Known(plan.workload.kv_memory);
   whole["session_pages"] = SessionPagesJson(plan);

@@ -32,9 +32,9 @@ struct CacheShape {
   std::int64_t layers = 0;
   std::int64_t kv_heads = 0;  // with a latent: 1
   std::int64_t head_dim = 0;  // numbers of a key, and of a value; with a latent: not used
-  std::optional<Latent> latent;
+  std::optional<Latent> latent = {};
   // How many of the latest positions each layer sees; 0: all. Empty: all layers see all.
-  std::vector<std::int64_t> windows;
+  std::vector<std::int64_t> windows = {};
 
   // The page store that holds it. A latent has the place of a key and its rotated key that of a
   // value (or some of each), so that both have a scale where the format has scales.

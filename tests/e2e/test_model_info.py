@@ -50,7 +50,7 @@ def test_the_default_model_runs():
         {"Q4_1": 210, "Q8_0": 1, "F32": 61}
     assert facts["kv_bytes_per_token"] == 2 * 2 * 30 * 3 * 64
     assert {name: said["bytes_per_token"] for name, said in facts["kv_dtypes"].items()} == \
-        {"f16": 23_040, "bf16": 23_040, "fp8": 11_520, "int8": 11_880}
+        {"f16": 23_040, "bf16": 23_040, "fp8": 11_520, "int8": 11_880, "int4": 7_200}
     assert {t["piece"] for t in facts["tokenizer"]["end_tokens"]} >= {"<|im_end|>"}
     assert facts["chat_template"]["source"] == "from the file"
     table = info(banyan.MODEL)

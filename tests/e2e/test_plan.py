@@ -20,7 +20,7 @@ def served_formats():
     """The page formats that are planned for and that `banyan serve` offers."""
     _, text, _ = banyan.run("serve", "--help")
     offered = re.search(r"--kv-dtype(.*?)\n  -", text, re.DOTALL)[1]
-    planned = plan("--shape", "1,1,8")["bytes_per_token"]
+    planned = plan("--shape", "1,1,32")["bytes_per_token"]
     return [name for name in planned if re.search(rf"\b{name}\b", offered)]
 
 
@@ -34,12 +34,12 @@ def ready_line(server):
 def check_against_servers(model, *context):
     """For every format: what the model's plan says, and what a server of it says of itself."""
     memory = 10_000_000
-    told = plan(model, "--kv-memory", f"{memory}B", "--page-size", 24, *context)
+    told = plan(model, "--kv-memory", f"{memory}B", "--page-size", 48, "--max-running", 4, *context)
     formats = served_formats()
-    assert "f16" in formats
+    assert {"f16", "int4"} <= set(formats)
     for name in formats:
         planned = told["formats"][name]
-        with banyan.serving("--kv-memory", memory, "--page-size", 24, "--kv-dtype", name,
+        with banyan.serving("--kv-memory", memory, "--page-size", 48, "--kv-dtype", name, "--max-running", 4,
                             "--log-format", "json", model=model) as server:
             served = server.get("/v1/models").json()["data"][0]
             ready = banyan.eventually(lambda: ready_line(server), "the log line of readiness")
@@ -48,6 +48,7 @@ def check_against_servers(model, *context):
             assert planned["page_bytes"] == server.metric("banyan_kv_page_bytes")
             assert planned["capacity"]["pages"] == facts["pages"] == ready["pages"]
             assert planned["capacity"]["pages"] == sum(server.pages().values()) == server.pool()
+            assert planned["open_bytes"] == facts.get("kv_open_bytes", 0)
             assert planned["capacity"]["bytes"] == facts["kv_pool_bytes"] == ready["kv_bytes"]
             assert planned["capacity"]["tokens"] == facts["pages"] * facts["page_size"]
             assert told["model"]["context_length"] == served["max_model_len"]

@@ -73,7 +73,7 @@ TEST(EvalOptions, AModelAndATextAreEnough) {
   const EvalOptions options = Accepted({});
   EXPECT_EQ(options.model, "m.gguf");
   EXPECT_EQ(options.text, "t.txt");
-  EXPECT_THAT(Names(options.configurations), ElementsAre("f16", "bf16", "fp8", "int8"));
+  EXPECT_THAT(Names(options.configurations), ElementsAre("f16", "bf16", "fp8", "int8", "int4"));
   EXPECT_GE(options.tokens, 20'000);
   EXPECT_EQ(options.context, 0) << "as is usual for the model";
   EXPECT_GE(options.threads, 1);
@@ -139,7 +139,7 @@ TEST(Configurations, HaveTheirFormats) {
 }
 
 TEST(Configurations, WhatIsNotKnownIsNamedWithWhatIs) {
-  EXPECT_THAT(Error("f16,int9"), AllOf(HasSubstr("'int9'"), HasSubstr("f16,bf16,fp8,int8")));
+  EXPECT_THAT(Error("f16,int9"), AllOf(HasSubstr("'int9'"), HasSubstr("f16,bf16,fp8,int8,int4")));
   EXPECT_THAT(Error(""), HasSubstr("''"));
   EXPECT_THAT(Error("f16,,int8"), HasSubstr("''"));
   EXPECT_THAT(Error("window=3"), HasSubstr("'window=3'"));

@@ -10,6 +10,7 @@
 namespace banyan::server {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -59,11 +60,19 @@ TEST(ModelInfo, IsATable) {
       "                bf16     131,072 bytes a token; 1 GiB holds 8,192 tokens\n"
       "                fp8      65,536 bytes a token; 1 GiB holds 16,384 tokens\n"
       "                int8     66,560 bytes a token; 1 GiB holds 16,128 tokens\n"
+      "                int4     40,960 bytes a token; 1 GiB holds 22,928 tokens\n"
       "tokenizer       BPE (smollm), 31,999 tokens\n"
       "added tokens    '<s>' (1)\n"
       "end tokens      '</s>' (2), 'x' (7)\n"
       "chat template   from the file, 1,234 bytes, names tools\n"
       "reasoning       '<think>' ... '</think>'\n");
+}
+
+TEST(ModelInfo, AFormatThatDoesNotHaveSuchHeadsIsLeftOut) {
+  ModelReport report = Report();
+  report.facts.head_dim = 80;
+  EXPECT_THAT(ReportAsText(report), AllOf(HasSubstr(" int8 "), Not(HasSubstr("int4"))));
+  EXPECT_EQ(KvBytesPerToken(report.facts, kernels::KvFormat::kInt4), 0);
 }
 
 TEST(ModelInfo, WhatIsNotKnownIsSaid) {
@@ -95,6 +104,13 @@ TEST(ModelInfo, TokensOfAPoolAreWholePages) {
   EXPECT_EQ(TokensIn(1599, 100), 0);
   EXPECT_EQ(TokensIn(1600, 100), 16);
   EXPECT_EQ(TokensIn(3199, 100), 16);
+  // Open pages of 64 requests, and pages of 16 tokens.
+  constexpr std::int64_t kOpen = std::int64_t{64} * 16 * 131'072;
+  const model::Facts facts = Report().facts;
+  EXPECT_EQ(TokensIn(kOpen + 2 * 16 * 40'960, facts, kernels::KvFormat::kInt4), 32);
+  EXPECT_EQ(TokensIn(kOpen + 2 * 16 * 40'960 - 1, facts, kernels::KvFormat::kInt4), 16);
+  EXPECT_EQ(TokensIn(kOpen - 1, facts, kernels::KvFormat::kInt4), 0);
+  EXPECT_EQ(TokensIn(2 * 16 * 66'560, facts, kernels::KvFormat::kInt8), 32);
 }
 
 // A file's words may not write to the terminal of who looks at it, nor break the JSON.
@@ -124,7 +140,8 @@ TEST(ModelInfo, JsonHasEveryFact) {
     "kv_dtypes": {"f16": {"bytes_per_token": 131072, "tokens_per_gib": 8192},
                   "bf16": {"bytes_per_token": 131072, "tokens_per_gib": 8192},
                   "fp8": {"bytes_per_token": 65536, "tokens_per_gib": 16384},
-                  "int8": {"bytes_per_token": 66560, "tokens_per_gib": 16128}},
+                  "int8": {"bytes_per_token": 66560, "tokens_per_gib": 16128},
+                  "int4": {"bytes_per_token": 40960, "tokens_per_gib": 22928}},
     "tokenizer": {"kind": "BPE (smollm)", "tokens": 31999,
                   "added_tokens": [{"id": 1, "piece": "<s>"}],
                   "end_tokens": [{"id": 2, "piece": "</s>"}, {"id": 7, "piece": "x"}]},

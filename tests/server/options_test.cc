@@ -203,22 +203,23 @@ TEST(Options, FairnessIsSetByPassesAndAgeing) {
   EXPECT_EQ(options.priority_ageing, std::chrono::milliseconds(250));
 }
 
-TEST(Options, PagesHaveOneOfFourFormats) {
+TEST(Options, PagesHaveOneOfFiveFormats) {
   using kernels::KvFormat;
   EXPECT_EQ(Accepted({}).kv_format, KvFormat::kF16);
   EXPECT_EQ(Accepted({"--kv-dtype", "f16"}).kv_format, KvFormat::kF16);
   EXPECT_EQ(Accepted({"--kv-dtype", "bf16"}).kv_format, KvFormat::kBf16);
   EXPECT_EQ(Accepted({"--kv-dtype", "fp8"}).kv_format, KvFormat::kFp8);
   EXPECT_EQ(Accepted({"--kv-dtype", "int8"}).kv_format, KvFormat::kInt8);
+  EXPECT_EQ(Accepted({"--kv-dtype", "int4"}).kv_format, KvFormat::kInt4);
   for (const char* wrong : {"fp9", "F16", "int 8", ""})
     EXPECT_THAT(Refused({"--kv-dtype", wrong}),
-                AllOf(HasSubstr("--kv-dtype"), HasSubstr("f16 or bf16 or fp8 or int8")));
+                AllOf(HasSubstr("--kv-dtype"), HasSubstr("f16 or bf16 or fp8 or int8 or int4")));
 }
 
 TEST(Options, WhatIsNotThereYetIsRefusedByName) {
   EXPECT_THAT(Refused({"--backend", "cuda"}),
               AllOf(HasSubstr("--backend"), HasSubstr("'cuda' is not supported yet")));
-  EXPECT_THAT(Refused({"--kv-dtype", "int4"}), HasSubstr("'int4' is not supported yet"));
+  EXPECT_THAT(Refused({"--kv-dtype", "f32"}), HasSubstr("'f32' is not supported yet"));
   EXPECT_THAT(Refused({"--backend", "abacus"}), HasSubstr("'abacus' is not known"));
   EXPECT_THAT(Refused({"--log-format", "xml"}), HasSubstr("text or json"));
   EXPECT_THAT(Refused({"--api-keys", "file"}), HasSubstr("--api-keys"));

@@ -37,24 +37,30 @@ Subject SubjectOf(const std::vector<std::byte>& bytes) {
 }
 
 TEST(PlanOfGguf, IsWhatALoadedModelAllocates) {
-  constexpr std::int64_t kMemory = 100'000;
+  constexpr std::int64_t kMemory = 200'000;
+  constexpr std::int32_t kRunning = 3;
   for (const std::string family : {"gemma3", "llama", "qwen2", "qwen3"}) {
-    const TinyModel tiny({.family = family, .layers = 3, .tied_head = true});
+    const TinyModel tiny(
+        {.family = family, .layers = 3, .head_dim = 32, .rope_dims = 32, .tied_head = true});
     const Subject subject = SubjectOf(tiny.Write());
     EXPECT_EQ(subject.problem, "");
     EXPECT_EQ(subject.heads, 4);
     EXPECT_EQ(AttentionOf(subject), "GQA");
     for (const int page_size : {1, 16, 33}) {
-      const auto plan = MakePlan(subject, {.page_size = page_size, .kv_memory = kMemory});
+      const auto plan = MakePlan(
+          subject, {.page_size = page_size, .max_running = kRunning, .kv_memory = kMemory});
       ASSERT_TRUE(plan.ok()) << plan.status();
       for (const FormatPlan& planned : plan->formats) {
-        const auto loaded = model::Model::Load(
-            model::OpenBytes(tiny.Write()),
-            {.page_size = page_size, .kv_memory = kMemory, .kv_format = planned.format});
+        const auto loaded =
+            model::Model::Load(model::OpenBytes(tiny.Write()), {.page_size = page_size,
+                                                                .kv_memory = kMemory,
+                                                                .kv_format = planned.format,
+                                                                .max_sequences = kRunning});
         ASSERT_TRUE(loaded.ok()) << loaded.status();
         const model::Facts& facts = (*loaded)->facts();
         EXPECT_EQ(planned.bytes_per_token, facts.kv_bytes_per_token) << planned.name;
         EXPECT_EQ(planned.page_bytes, static_cast<std::int64_t>((*loaded)->page_bytes()));
+        EXPECT_EQ(planned.open_bytes, facts.kv_open_bytes);
         EXPECT_EQ(planned.capacity->pages, (*loaded)->pages());
         EXPECT_EQ(subject.context_length, facts.context_length);
         EXPECT_EQ(subject.parameters, facts.parameters);

@@ -73,7 +73,7 @@ TEST(PlanReport, HasATableForEachQuestion) {
   PlanOptions options = OfConfig("llama-3-70b");
   std::string text = PlanAsText(Report(options));
   EXPECT_EQ(RowOfF16(text, "a token"),
-            "f16      327,680   5,242,880   2,684,354,560   2,684,354,560");
+            "f16      327,680   5,242,880             0   2,684,354,560   2,684,354,560");
   EXPECT_EQ(RowOfF16(text, "in the pool"), "") << "no memory was told";
   EXPECT_EQ(RowOfF16(text, "--kv-memory"), "") << "no number of sessions was told";
   options.workload.kv_memory = std::int64_t{64} << 30;
@@ -116,7 +116,8 @@ TEST(PlanReport, SaysWhereTheServerAllocatesMore) {
   std::string text = PlanAsText(Report(options));
   EXPECT_THAT(text, HasSubstr("windows         512 tokens in 22 of 26 layers\n"));
   EXPECT_THAT(text, HasSubstr(note));
-  EXPECT_EQ(RowOfF16(text, "formula"), "f16       26,624   425,984   145,752,064   872,415,232");
+  EXPECT_EQ(RowOfF16(text, "formula"),
+            "f16       26,624   425,984            0   145,752,064   872,415,232");
   options.workload.context = 512;
   EXPECT_THAT(PlanAsText(Report(options)), Not(HasSubstr(note))) << "the window hides nothing";
 }
@@ -128,7 +129,8 @@ TEST(PlanReport, NotesWhatTheServerWouldRefuse) {
     return all;
   };
   PlanOptions options = OfConfig("llama-3-8b");
-  EXPECT_EQ(notes(options), "");
+  EXPECT_THAT(notes(options),
+              AllOf(HasSubstr("the 64 requests that may run at once"), Not(HasSubstr("refuse"))));
   options.workload.context = 8193;
   EXPECT_THAT(notes(options), HasSubstr("over the model's own of 8,192 tokens"));
   options = OfConfig("llama-3-8b");
@@ -140,6 +142,7 @@ TEST(PlanReport, NotesWhatTheServerWouldRefuse) {
   options.workload.sessions = 20'000;
   EXPECT_THAT(notes(options), HasSubstr("no server has a pool as large as that in f16"));
   EXPECT_THAT(notes(OfConfig("deepseek-v3")), HasSubstr("no attention over latents"));
+  EXPECT_THAT(notes(OfShape()), HasSubstr("int4 take heads of a multiple of 32 numbers"));
   options = OfShape();
   options.memory = 1 << 20;
   EXPECT_THAT(notes(options), HasSubstr("--weights"));
@@ -212,12 +215,19 @@ TEST(PlanReport, JsonHasEveryFigure) {
             json::parse(R"({"all": 7, "shared": 2, "own": 5, "headroom": 4})"));
   EXPECT_EQ(told.at("formats").at("f16"), json::parse(R"({
     "bytes_per_token": 131072, "multi_head_bytes_per_token": 524288, "page_bytes": 2097152,
+    "open_bytes": 0,
     "session": {"formula_bytes": 13107200, "allocated_bytes": 14680064, "own_bytes": 10485760},
     "capacity": {"pages": 512, "bytes": 1073741824, "tokens": 8192, "sessions": 73,
                  "sharing_sessions": 102},
     "pool": {"pages": 70, "headroom_pages": 40, "kv_memory": 230686720, "tokens": 1760},
     "sharing_pool": {"pages": 52, "headroom_pages": 40, "kv_memory": 192937984,
                      "tokens": 1472}})"));
+  const json::object& int4 = told.at("formats").at("int4").as_object();
+  EXPECT_EQ(int4.at("open_bytes"), 64 * 2'097'152);
+  EXPECT_EQ(int4.at("capacity").at("pages"), ((1 << 30) - 64 * 2'097'152) / (16 * 40'960));
+  EXPECT_EQ(int4.at("capacity").at("bytes"), 1433 * 16 * 40'960 + 64 * 2'097'152);
+  EXPECT_EQ(int4.at("pool").at("kv_memory"), 110 * 16 * 40'960 + 64 * 2'097'152);
+  EXPECT_EQ(told.at("max_running"), 64);
   EXPECT_EQ(told.at("context"), 100);
   EXPECT_EQ(told.at("sessions"), 10);
   EXPECT_EQ(told.at("shared_prefix"), 40);

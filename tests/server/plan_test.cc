@@ -103,6 +103,40 @@ TEST(Plan, HasEveryFormatOfThePages) {
   }
 }
 
+// Pages of groups of 32 dimensions and tiles of 16 tokens.
+TEST(Plan, LeavesOutFormatsThatTheShapeDoesNotHave) {
+  const auto has = [](const CacheShape& shape, std::int64_t page_size) {
+    Subject subject;
+    subject.shape = shape;
+    const Plan plan = Planned(subject, {.page_size = page_size});
+    EXPECT_GE(plan.formats.size(), kernels::kKvFormats.size() - 1);
+    return plan.formats.back().format == KvFormat::kInt4;
+  };
+  const CacheShape shape = {.layers = 2, .kv_heads = 2, .head_dim = 96};
+  EXPECT_TRUE(has(shape, 16));
+  EXPECT_TRUE(has(shape, 1024));
+  EXPECT_FALSE(has(shape, 24));
+  EXPECT_FALSE(has({.layers = 2, .kv_heads = 2, .head_dim = 80}, 16));
+}
+
+TEST(Plan, OpenPagesAreOfThePoolsMemory) {
+  Subject subject;
+  subject.shape = {.layers = 30, .kv_heads = 3, .head_dim = 64};
+  constexpr std::int64_t kOpen = std::int64_t{8} * 16 * 23'040;
+  constexpr std::int64_t kPage = 16 * 7200;
+  const auto planned = [&](std::int64_t kv_memory) {
+    const Plan plan =
+        Planned(subject, {.context = 100, .sessions = 3, .max_running = 8, .kv_memory = kv_memory});
+    EXPECT_EQ(F16(plan).open_bytes, 0);
+    return plan.formats.back();
+  };
+  EXPECT_EQ(planned(kOpen).open_bytes, kOpen);
+  EXPECT_EQ(planned(kOpen).page_bytes, kPage);
+  EXPECT_EQ(planned(kOpen + kPage - 1).capacity->pages, 0) << "the server refuses to start";
+  EXPECT_EQ(planned(kOpen + kPage).capacity->pages, 1);
+  EXPECT_EQ(planned(kOpen + 9 * kPage - 1).capacity->pages, 8);
+}
+
 // A latent and its rotated key have a scale each where numbers have scales.
 TEST(Plan, ALatentIsTwoVectorsALayer) {
   const Plan plan = Planned(KnownModelSubject("deepseek-v3"), {});
