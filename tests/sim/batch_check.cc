@@ -38,6 +38,7 @@ void BatchCheck::Check(const Batch& batch) {
     CheckTokens(client, sequence);
     CheckQuestion(client, sequence);
     CheckPages(client, sequence);
+    CheckOpenPage(client, sequence);
     CheckPolicy(client, sequence);
   }
   Require(sum <= stage_.scenario.scheduler.max_batch_tokens, "a batch of %d tokens", kNobody, sum);
@@ -65,6 +66,7 @@ void BatchCheck::Admit(Client& client, std::int64_t tokens) {
   client.high_water = std::max(client.high_water, tokens);
   client.admitted_step = stage_.step + 1;
   dropped_.erase(client.id);
+  open_pages_.erase(client.id);
   client.began = false;
 }
 
@@ -137,6 +139,20 @@ void BatchCheck::CheckPages(const Client& client, const Sequence& sequence) {
   }
 }
 
+// It keeps its open page as long as it runs, and so long it is nobody else's.
+void BatchCheck::CheckOpenPage(const Client& client, const Sequence& sequence) {
+  const std::int32_t page = sequence.open_page;
+  Require(0 <= page && page < stage_.scenario.scheduler.max_running, "has open page %d of none",
+          client.id, page);
+  const std::int32_t had = open_pages_.emplace(client.id, page).first->second;
+  Require(had == page, "has open page %d, and had %d", client.id, page, had);
+  for (const auto& [id, others] : open_pages_) {
+    if (id == client.id || others != page || !stage_[id].running) continue;
+    Require(false, "has open page %d, which is request %d's", client.id, page,
+            static_cast<std::int64_t>(id));
+  }
+}
+
 // What is not named is not seen, and what is named is not too much.
 void BatchCheck::CheckPolicy(const Client& client, const Sequence& sequence) {
   const kernels::KeyWindow window = WindowOf(client.request);
@@ -164,6 +180,8 @@ void BatchCheck::CheckPolicy(const Client& client, const Sequence& sequence) {
 }
 
 void BatchCheck::CheckCopies(const Batch& batch) {
+  Require(stage_.shares_slots() || batch.copies.empty(), "%d copies, where pages are shared whole",
+          kNobody, Size(batch.copies));
   const std::int32_t page_size = stage_.page_size();
   std::map<PageId, const PageCopy*> targets;
   for (const PageCopy& copy : batch.copies) {
@@ -234,7 +252,8 @@ void BatchCheck::CheckContents(const Batch& batch) {
     const Client& client = stage_[sequence.request];
     const auto path =
         std::span(client.oracle.path).first(static_cast<std::size_t>(client.computed));
-    const std::int64_t wrong = stage_.model.FirstWrong(sequence.pages, path, sequence.gap);
+    const std::int64_t wrong =
+        stage_.model.FirstWrong(sequence.pages, path, sequence.gap, sequence.open_page);
     Require(wrong < 0, "reads a wrong slot at position %d, in page %d", client.id, wrong,
             wrong < 0 ? 0 : sequence.pages[sequence.gap.place(wrong / stage_.page_size())]);
   }

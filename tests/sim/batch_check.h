@@ -33,6 +33,7 @@ class BatchCheck {
   void CheckQuestion(const Client& client, const Sequence& sequence);
   void Admit(Client& client, std::int64_t tokens);
   void CheckPages(const Client& client, const Sequence& sequence);
+  void CheckOpenPage(const Client& client, const Sequence& sequence);
   void CheckPolicy(const Client& client, const Sequence& sequence);
   void CheckCopies(const Batch& batch);
   void CheckShares() const;
@@ -40,7 +41,9 @@ class BatchCheck {
   Stage& stage_;
   std::vector<Client*> admitted_;
   std::map<PageId, Use> uses_;
-  std::map<RequestId, std::int64_t> tokens_;   // of each, in the batch
+  std::map<RequestId, std::int64_t> tokens_;  // of each, in the batch
+  // Open pages of those that run and were in a batch since they were admitted.
+  std::map<RequestId, std::int32_t> open_pages_;
   std::map<RequestId, std::int64_t> dropped_;  // pages, of those that run
 };
 

@@ -17,8 +17,9 @@ std::int64_t KeepCheck::WholePages(std::int64_t tokens) const {
 void KeepCheck::OnGivenUp(const Client& client) {
   if (!client.running || !client.publishes) return;
   // A page that is filled in part is kept, too, unless a step failed or the copy that it begins
-  // with was never made.
-  const bool wrote = client.computed > client.began_with && !client.in_failed_step;
+  // with was never made, or pages are shared whole.
+  const bool wrote =
+      client.computed > client.began_with && !client.in_failed_step && stage_.shares_slots();
   const std::int64_t kept = wrote ? client.computed : WholePages(client.computed);
   const std::int64_t cached = Cached(client, client.computed);
   Require(cached >= kept, "gives up its pages with %d tokens computed, and %d are cached then",

@@ -193,6 +193,7 @@ Scenario MakeScenario(std::uint64_t seed) {
     // What those that run hold beside what they share.
     if (scenario.ample) scenario.cache.pages += 10 * (64 / scenario.cache.page_size + 2);
   }
+  if (random.OneIn(4)) scenario.cache.sharing = radix::Sharing::kPages;
   return scenario;
 }
 
@@ -212,6 +213,7 @@ std::string Words(const Scenario& scenario) {
          (bounds.prefix_caching == scheduler::PrefixCaching::kOff ? ", no caching" : "") +
          number(", tenants", scenario.tenants) + number(", salts", scenario.salts) +
          number(", priorities", scenario.priorities) + number(", requests", scenario.requests) +
+         (scenario.cache.sharing == radix::Sharing::kPages ? ", whole pages" : "") +
          (scenario.policy_one_in > 0 ? ", policies" : "") +
          (scenario.faults.any() ? ", faults" : "");
 }

@@ -25,7 +25,7 @@ void ShareCheck::OnAdmitted(const Client& client) {
     return;
   }
   const std::int64_t known =
-      std::min(Of(client.realm).knowledge.Match(client.request.prompt), useful);
+      stage_.Shared(std::min(Of(client.realm).knowledge.Match(client.request.prompt), useful));
   Require(cached <= known, "has %d tokens cached, but only %d were ever computed", client.id,
           cached, known);
   if (IsExact(client.realm)) {
@@ -49,7 +49,7 @@ std::int64_t ShareCheck::Common(const Client& producer, const Client& client) co
   const auto a = Known(producer).first(least);
   const auto b = Known(client).first(least);
   const auto differ = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
-  return differ.first - a.begin();
+  return stage_.Shared(differ.first - a.begin());
 }
 
 void ShareCheck::CheckRendezvous(const std::vector<Client*>& admitted) {
@@ -141,9 +141,12 @@ void ShareCheck::OnComputed(Client& client, std::int64_t tokens) {
     client.node =
         realm.knowledge.Step(client.node, client.oracle.tokens[static_cast<std::size_t>(at)]);
     Knowledge::Node& node = realm.knowledge[client.node];
-    // The last token of a prompt is computed in any case.
-    const bool is_shared = at < client.prompt_tokens() - 1 && !client.request.score_prompt;
-    if (is_shared && IsExact(client.realm) && node.computed_in >= 0) {
+    // The last token of a prompt is computed in any case; where whole pages are shared, so are
+    // those in its page, and for all tokens of a page stands its last one.
+    const bool is_shared =
+        at < stage_.Shared(client.prompt_tokens() - 1) && !client.request.score_prompt;
+    const bool stands = stage_.shares_slots() || (at + 1) % stage_.page_size() == 0;
+    if (is_shared && stands && IsExact(client.realm) && node.computed_in >= 0) {
       Require(node.computed_in >= client.admitted_step && !node.by_prefill,
               "computed token %d of its prompt, which step %d had computed for request %d",
               client.id, at, node.computed_in, static_cast<std::int64_t>(node.computed_for));

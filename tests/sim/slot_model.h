@@ -2,6 +2,9 @@
 // path up to it), the hash made from what it reads back from the slot before; what it samples is a
 // hash of all that it reads back through the page table. A page that is wrong, stale, shared too
 // early or freed too early changes a token.
+//
+// With open pages it is one whose pages are sealed when they are full: what is not full yet of a
+// sequence is in its open page, and nothing in the one that the table names.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +21,7 @@ namespace banyan::sim {
 
 class SlotModel {
  public:
-  SlotModel(std::int32_t page_size, std::int32_t pages);
+  SlotModel(std::int32_t page_size, std::int32_t pages, std::int32_t open_pages = 0);
 
   // Made before the rows of the same batch.
   void Copy(const Batch& batch);
@@ -34,9 +37,10 @@ class SlotModel {
     return slots_[Index(pages, position, gap)];
   }
   // The first position of `path` whose slot is another than it should be, of those that the table
-  // names; -1 when there is none.
+  // names; -1 when there is none. Where there are open pages the last slots of a path that is not
+  // whole pages are in `open_page`.
   std::int64_t FirstWrong(std::span<const PageId> pages, std::span<const Slot> path,
-                          PageGap gap = {}) const;
+                          PageGap gap = {}, std::int32_t open_page = 0) const;
 
   std::int64_t computed() const { return computed_; }  // tokens, of all steps
 
@@ -45,11 +49,21 @@ class SlotModel {
     const PageId page = pages[gap.place(position / page_size_)];
     return static_cast<std::size_t>(std::int64_t{page} * page_size_ + position % page_size_);
   }
+  // The same of a sequence with `tokens` tokens computed: those of the last one's page are in the
+  // open page, where there is one.
+  std::size_t Index(const Sequence& sequence, std::int64_t position, std::int64_t tokens) const;
+  std::size_t OpenIndex(std::int32_t open_page, std::int64_t position) const {
+    const std::int64_t page = std::int64_t{pages_} + open_page;
+    return static_cast<std::size_t>(page * page_size_ + position % page_size_);
+  }
+  void Seal(const Sequence& sequence, std::int64_t page);
   void Write(const Sequence& sequence, Realm realm);
   SequenceResult Answer(const Sequence& sequence) const;
   void Scores(const Sequence& sequence, std::vector<ScoredToken>& scores) const;
 
   const std::int32_t page_size_;
+  const std::int32_t pages_;
+  const std::int32_t open_pages_;  // their slots are behind those of the pages
   std::vector<Slot> slots_;
   std::int64_t computed_ = 0;
 };

@@ -25,7 +25,8 @@ struct Stage {
   Stage(const Scenario& of, radix::Observer* observer)
       : scenario(of),
         cache(of.cache, observer),
-        model(of.cache.page_size, of.cache.pages),
+        model(of.cache.page_size, of.cache.pages,
+              of.cache.sharing == radix::Sharing::kPages ? of.scheduler.max_running : 0),
         inbox(of.max_queue) {}
 
   const Scenario scenario;
@@ -60,6 +61,9 @@ struct Stage {
     return std::min(left, bound);
   }
   std::int32_t page_size() const { return scenario.cache.page_size; }
+  bool shares_slots() const { return scenario.cache.sharing == radix::Sharing::kSlots; }
+  // What of so many tokens can be shared.
+  std::int64_t Shared(std::int64_t tokens) const { return scenario.cache.Shared(tokens); }
   bool caching() const {
     return scenario.scheduler.prefix_caching == scheduler::PrefixCaching::kOn;
   }
@@ -68,9 +72,9 @@ struct Stage {
   std::int64_t Useful(const Client& client) const {
     if (!caching()) return 0;
     if (client.request.score_prompt && client.high_water < client.prompt_tokens()) {
-      return client.high_water;
+      return Shared(client.high_water);
     }
-    return std::min(client.known() - 1, client.exact());
+    return Shared(std::min(client.known() - 1, client.exact()));
   }
   // Tokens behind the exact ones that one step computes of it at most.
   std::int64_t MostLossy(const Client& client) const {
