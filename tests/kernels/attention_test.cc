@@ -340,9 +340,10 @@ TEST(AttentionPlans, LongWindowedDecodesAgreeWithOneThread) {
 
 // Every format by head sizes, page sizes and windows.
 class Formats : public ::testing::TestWithParam<KvFormat> {};
-INSTANTIATE_TEST_SUITE_P(Formats, Formats, ::testing::ValuesIn(kHeadFormats), [](const auto& format) {
-  return std::string(LayoutOf(format.param).name);
-});
+INSTANTIATE_TEST_SUITE_P(Formats, Formats, ::testing::ValuesIn(kHeadFormats),
+                         [](const auto& format) {
+                           return std::string(LayoutOf(format.param).name);
+                         });
 
 TEST_P(Formats, AgreeWithDoublePrecisionAndOneThread) {
   for (const int head_dim : {8, 64, 120, 128, 256, 512}) {
