@@ -12,9 +12,12 @@ void OwnPages::Attend(const Piece& piece, std::int32_t kv_head, float* states) c
     const std::int64_t left = (part.page + 1) * page_size() - position;
     part.last_row =
         static_cast<std::int32_t>(std::min<std::int64_t>(piece.rows, part.first_row + left));
+    const std::int64_t first_key = part.page * page_size();
+    const std::int64_t slots = piece.position(part.last_row - 1) + 1 - first_key;
     for (const Reads reads : {Reads::kSinks, Reads::kWindow}) {
+      if (reads == Reads::kSinks && piece.run->window.sinks <= first_key) continue;
       part.reads = reads;
-      for (part.slot = 0; part.slot < page_size(); part.slot += kChunkKeys)
+      for (part.slot = 0; part.slot < slots; part.slot += kChunkKeys)
         AttendPart(piece, kv_head, part, states);
     }
   }

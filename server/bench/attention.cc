@@ -104,6 +104,7 @@ std::vector<RowRun> Apart(std::span<const std::int32_t> table, std::int32_t cont
 
 bool MeasureFormats(Gauge& gauge) {
   for (const kernels::KvFormat format : kernels::kKvFormats) {
+    if (gauge.shape.head_dim % kernels::HeadDimUnit(format) != 0) continue;
     Pages pages(gauge, format, kBatch * kLongContext);
     if (!pages.Fill()) return false;
     pages.Measure(absl::StrFormat("decode %d at %d tokens each, %s", kBatch, kLongContext,

@@ -25,7 +25,7 @@ import numpy as np
 
 WINDOW = 512
 BOUND = 0.005  # of the difference, relative to llama.cpp's
-FORMATS = {"bf16": 0.002, "fp8": 0.007, "int8": 0.001}  # how much worse than f16, relative to it
+FORMATS = {"bf16": 0.002, "fp8": 0.007, "int8": 0.001, "int4": 0.015}  # how much worse than f16, relative to it
 BATCH = 64  # positions whose logits are looked at together
 
 
