@@ -234,7 +234,7 @@ void FakeModel::CheckBatch(const Batch& batch) const {
     ASSERT_FALSE(sequence.tokens.empty());
     EXPECT_TRUE(open_pages.insert(sequence.open_page).second) << "an open page of two";
     ASSERT_GE(sequence.open_page, 0);
-    if (open_pages_ > 0) ASSERT_LT(sequence.open_page, open_pages_);
+    ASSERT_TRUE(open_pages_ == 0 || sequence.open_page < open_pages_);
     const std::int64_t end =
         sequence.first_position + static_cast<std::int64_t>(sequence.tokens.size());
     const auto pages = static_cast<std::int64_t>(sequence.pages.size()) + sequence.gap.dropped;
