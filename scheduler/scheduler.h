@@ -22,12 +22,11 @@
 //     step that has room for some of its tokens (a better-ranked newcomer of the same step may take
 //     that room). What it computes again after a preemption is counted apart.
 //  7. Of a request with a policy (policies/policy.h) only the exact tokens are matched, published
-//  and
-//     followed; what lies behind is its own, and dropped as the policy says. Its pages are bounded
-//     by the policy, not by its length.
+//     and followed; what lies behind is its own, and dropped as the policy says. Its pages are
+//     bounded by the policy, not by its length.
 //  8. Of those that run each has an open page, a number below max_running that is no other's, until
-//  its pages are given up. Where the cache shares whole pages alone (radix::Sharing::kPages) the
-//  model keeps under it what is not a whole page yet, and that is lost with a preemption.
+//     its pages are given up. Where the cache shares whole pages alone (radix::Sharing::kPages) the
+//     model keeps under it what is not a whole page yet, and that is lost with a preemption.
 //  9. The tokens of a request whose KV is computed are prompt + output - 1, because nothing attends
 //     to the last one; the prompt, when nothing is sampled. All that was computed in steps that
 //     succeeded, and is exact, is left to the tree.

@@ -1,13 +1,11 @@
 #include "kernels/cpu/attention.h"
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <limits>
 #include <memory>
 #include <utility>
 
-#include "kernels/cpu/key_tiles.h"
 #include "kernels/cpu/variants.h"
 #include "kernels/require.h"
 
@@ -19,20 +17,16 @@ constexpr std::int64_t kChunksTogether = 4;
 
 }  // namespace
 
-// Keys and values as a page of whole tiles would have them.
 struct Attention::Scratch {
-  std::byte* keys;              // [kChunkKeys / kTileKeys, head_dim, kTileKeys]
-  std::byte* values;            // [kChunkKeys, head_dim]
-  std::uint16_t* key_scales;    // [kChunkKeys]
-  std::uint16_t* value_scales;  // [kChunkKeys]
-  float* states;                // [queries of a block, partial_size]
+  float* tiles;   // of a ChunkSource
+  float* states;  // [queries of a block, partial_size]
 };
 
 Attention::Keys Attention::KeysSeen(const Call& call, const Piece& piece, std::int32_t i,
                                     std::int64_t chunk) {
   const RowRun& run = *piece.run;
   const std::int64_t position = piece.position(i);
-  const std::int64_t end = call.ChunkedKeys(position);
+  const std::int64_t end = call.pages.ChunkedKeys(position);
   if (chunk == kSinks) {
     const std::int64_t sinks = run.window.cuts(position) ? run.window.sinks : 0;
     return {0, static_cast<int>(std::min(sinks, end))};
@@ -42,16 +36,16 @@ Attention::Keys Attention::KeysSeen(const Call& call, const Piece& piece, std::i
 }
 
 void Attention::Run(const Call& call) {
-  const KvShape& shape = call.shape();
+  const KvShape& shape = call.pages.shape();
   Require(call.heads % shape.kv_heads == 0, "query heads are a multiple of KV heads");
-  attend_ = call.sealed != nullptr ? ops_.kv_int4.attend : KvOpsOf(ops_, shape.format).attend;
+  attend_ = call.pages.sealed != nullptr ? ops_.kv_int4.attend : KvOpsOf(ops_, shape.format).attend;
   group_ = call.heads / shape.kv_heads;
   head_dim_ = shape.head_dim;
   partial_size_ = kPartialHeader + head_dim_;
   const AttentionPlan::Kind kind = plan_.Make({.runs = call.runs,
                                                .window = call.span.window,
                                                .page_size = shape.page_size,
-                                               .own = call.own(),
+                                               .own = call.pages.own(),
                                                .kv_heads = shape.kv_heads,
                                                .group = group_,
                                                .partial_size = partial_size_,
@@ -64,8 +58,8 @@ void Attention::Run(const Call& call) {
                                  .stride = call.stride,
                                  .spread = SpreadsKeys(shape.format)});
   own_pages_.reset();
-  if (call.sealed != nullptr) {
-    own_pages_.emplace(ops_, OwnPages::Call{.kv = call.sealed,
+  if (call.pages.sealed != nullptr) {
+    own_pages_.emplace(ops_, OwnPages::Call{.kv = call.pages.sealed,
                                             .layer = call.layer,
                                             .group = group_,
                                             .span = call.span,
@@ -100,20 +94,14 @@ void Attention::Run(const Call& call) {
 
 void Attention::Reserve() {
   const std::int64_t queries = std::int64_t{plan_.block_rows()} * group_;
-  scratch_floats_ = TileFloats() + queries * partial_size_;
+  scratch_floats_ = ChunkSource::Floats(head_dim_) + queries * partial_size_;
   scratch_floats_ = (scratch_floats_ + 15) / 16 * 16;  // threads share no cache line
   GrowFloats(scratch_, scratch_floats_ * pool_.threads());
 }
 
-// What a chunk takes in the scratch: numbers of 2 bytes at most, and scales.
-std::int64_t Attention::TileFloats() const { return (std::int64_t{head_dim_} + 1) * kChunkKeys; }
-
 Attention::Scratch Attention::ScratchOf(std::int32_t thread) {
-  const std::int64_t plane_bytes = std::int64_t{2} * head_dim_ * kChunkKeys;
   float* at = scratch_.as<float>() + thread * scratch_floats_;
-  auto* keys = reinterpret_cast<std::byte*>(at);
-  auto* scales = reinterpret_cast<std::uint16_t*>(keys + 2 * plane_bytes);
-  return {keys, keys + plane_bytes, scales, scales + kChunkKeys, at + TileFloats()};
+  return {at, at + ChunkSource::Floats(head_dim_)};
 }
 
 template <class F>
@@ -161,14 +149,14 @@ Attention::Visit Attention::FindVisit(const Item& item, std::int64_t chunk,
 void Attention::Attend(const Call& call, std::size_t begin, std::size_t end, AttendInto into,
                        const Scratch& scratch) const {
   const std::span<const Item> items = plan_.items();
-  const bool tiled = call.sealed != nullptr || call.pages->key_stride() == kTileKeys;
-  const auto find = [&](const Visit& visit, Chunk& out) {
-    if (tiled) return FindChunk(call, visit, out);
-    FindSlots(call, visit, scratch, out);
+  const ChunkSource source(call.pages, call.layer, scratch.tiles);
+  const auto find = [&](const Visit& visit, ChunkSource::Chunk& out) {
+    source.Find({visit.pieces[0].run, visit.kv_head, visit.keys_before(), KeysIn(call, visit)},
+                out);
   };
-  Chunk chunks[2];
-  Chunk* chunk = &chunks[0];
-  Chunk* next_chunk = &chunks[1];
+  ChunkSource::Chunk chunks[2];
+  ChunkSource::Chunk* chunk = &chunks[0];
+  ChunkSource::Chunk* next_chunk = &chunks[1];
   std::size_t at = begin;  // whose visit it is
   Visit visit = FirstVisitFrom(at, end);
   if (!visit.empty()) find(visit, *chunk);
@@ -178,7 +166,7 @@ void Attention::Attend(const Call& call, std::size_t begin, std::size_t end, Att
       Visit next = VisitAfter(items[i], visit);
       if (next.empty()) next = FirstVisitFrom(++at, end);
       find(next.empty() ? visit : next, *next_chunk);
-      if (!tiled) TileChunk(call, *chunk, *next_chunk, scratch);
+      source.Tile(*chunk, *next_chunk);
       AttendTogether(call, visit, chunk->tiles, next_chunk->tiles, into, scratch);
       visit = next;
       std::swap(chunk, next_chunk);
@@ -240,79 +228,16 @@ Attention::Keys Attention::KeysIn(const Call& call, const Visit& visit) {
       keys.last = std::max(keys.last, KeysSeen(call, piece, piece.rows - 1, kSinks).last);
     return keys;
   }
-  const std::int32_t page_size = call.shape().page_size;
+  const std::int32_t page_size = call.pages.shape().page_size;
   const RowRun& run = *visit.pieces[0].run;
   const auto in_chunk = [&](std::int64_t page) {
     return static_cast<int>(
         std::clamp<std::int64_t>(page * page_size - visit.keys_before(), 0, kChunkKeys));
   };
   const bool before_gap = run.dropped_pages == 0 || in_chunk(run.front_pages) == kChunkKeys;
-  return {
-      before_gap ? 0 : in_chunk(run.front_pages + run.dropped_pages),
-      in_chunk((call.ChunkedKeys(run.first_position + run.rows - 1) + page_size - 1) / page_size)};
-}
-
-// In places of tiles that there are not are the nearest.
-void Attention::FindChunk(const Call& call, const Visit& visit, Chunk& out) const {
-  const std::int32_t page_size = call.shape().page_size;
-  const Keys keys = KeysIn(call, visit);
-  ChunkTiles& tiles = out.tiles;
-  for (int t = 0; t < kChunkKeys / kTileKeys; ++t) {
-    const int tile = std::clamp(t, keys.first / kTileKeys, (keys.last - 1) / kTileKeys);
-    const std::int64_t position = visit.keys_before() + tile * kTileKeys;
-    const std::int32_t page = visit.pieces[0].run->page(position / page_size);
-    const auto slot = static_cast<std::int32_t>(position % page_size);
-    if (call.sealed != nullptr) {
-      call.sealed->sealed().Find({page, call.layer, visit.kv_head, slot / kTileKeys}, t, tiles);
-      continue;
-    }
-    const PageStore& pages = *call.pages;
-    tiles.keys[t] = pages.Key(page, call.layer, visit.kv_head, slot);
-    tiles.values[t] = pages.Value(page, call.layer, visit.kv_head, slot);
-    if (!pages.has_scales()) continue;
-    tiles.key_scales[t] = pages.KeyScale(page, call.layer, visit.kv_head, slot);
-    tiles.value_scales[t] = pages.ValueScale(page, call.layer, visit.kv_head, slot);
-  }
-}
-
-// In places of keys that there are not are the nearest.
-void Attention::FindSlots(const Call& call, const Visit& visit, const Scratch& scratch,
-                          Chunk& out) const {
-  const PageStore& pages = *call.pages;
-  const std::int32_t page_size = pages.shape().page_size;
-  const Keys keys = KeysIn(call, visit);
-  for (int j = 0; j < kChunkKeys; ++j) {
-    const std::int64_t position = visit.keys_before() + std::clamp(j, keys.first, keys.last - 1);
-    const std::int32_t page = visit.pieces[0].run->page(position / page_size);
-    const auto slot = static_cast<std::int32_t>(position % page_size);
-    out.keys[j] = pages.Key(page, call.layer, visit.kv_head, slot);
-    out.values[j] = pages.Value(page, call.layer, visit.kv_head, slot);
-    if (!pages.has_scales()) continue;
-    out.key_scales[j] = pages.KeyScale(page, call.layer, visit.kv_head, slot);
-    out.value_scales[j] = pages.ValueScale(page, call.layer, visit.kv_head, slot);
-  }
-  const std::int32_t tile_bytes = kTileKeys * head_dim_ * pages.number_bytes();
-  for (int t = 0; t < kChunkKeys / kTileKeys; ++t) {
-    out.tiles.keys[t] = scratch.keys + t * tile_bytes;
-    out.tiles.values[t] = scratch.values + t * tile_bytes;
-    out.tiles.key_scales[t] = scratch.key_scales + t * kTileKeys;
-    out.tiles.value_scales[t] = scratch.value_scales + t * kTileKeys;
-  }
-}
-
-void Attention::TileChunk(const Call& call, const Chunk& chunk, const Chunk& next,
-                          const Scratch& scratch) const {
-  const std::int32_t bytes = call.pages->number_bytes();
-  for (int j = 0; j < kChunkKeys; j += kTileKeys) {
-    const std::int32_t at = j * head_dim_ * bytes;
-    TileKeys(&chunk.keys[j], &next.keys[j], head_dim_, bytes, scratch.keys + at);
-    TileValues(&chunk.values[j], &next.values[j], head_dim_, bytes, scratch.values + at);
-  }
-  if (!call.pages->has_scales()) return;
-  for (int j = 0; j < kChunkKeys; ++j) {
-    scratch.key_scales[j] = *chunk.key_scales[j];
-    scratch.value_scales[j] = *chunk.value_scales[j];
-  }
+  return {before_gap ? 0 : in_chunk(run.front_pages + run.dropped_pages),
+          in_chunk((call.pages.ChunkedKeys(run.first_position + run.rows - 1) + page_size - 1) /
+                   page_size)};
 }
 
 void Attention::ClearStates(std::int32_t rows, float* states) const {

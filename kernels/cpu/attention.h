@@ -8,7 +8,6 @@
 // page, in f16, comes last: see own_pages.h.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -16,10 +15,9 @@
 #include "kernels/cpu/attention_plan.h"
 #include "kernels/cpu/buffer.h"
 #include "kernels/cpu/chunk_queries.h"
+#include "kernels/cpu/chunk_source.h"
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/own_pages.h"
-#include "kernels/cpu/page_store.h"
-#include "kernels/cpu/sealed_kv.h"
 #include "kernels/cpu/sink_queries.h"
 #include "kernels/cpu/thread_pool.h"
 #include "kernels/tensor.h"
@@ -29,8 +27,7 @@ namespace banyan::kernels {
 class Attention {
  public:
   struct Call {
-    const PageStore* pages = nullptr;
-    const SealedKv* sealed = nullptr;  // in place of `pages`
+    KvPages pages;
     std::int32_t layer = 0;
     std::int32_t heads = 0;
     AttentionSpan span;
@@ -39,13 +36,6 @@ class Attention {
     const float* q = nullptr;
     float* out = nullptr;  // the same shape
     std::int64_t stride = 0;
-
-    const KvShape& shape() const { return sealed != nullptr ? sealed->shape() : pages->shape(); }
-    OwnPage own() const { return sealed != nullptr ? OwnPage::kApart : OwnPage::kInChunks; }
-    // One past the last key that the query at `position` reads in chunks.
-    std::int64_t ChunkedKeys(std::int64_t position) const {
-      return kernels::ChunkedKeys(own(), shape().page_size, position);
-    }
   };
 
   Attention(const Ops& ops, ThreadPool& pool) : ops_(ops), pool_(pool), sink_queries_(ops, pool) {}
@@ -73,19 +63,7 @@ class Attention {
     std::int64_t keys_before() const { return chunk == kSinks ? 0 : chunk * kChunkKeys; }
   };
 
-  // Where a chunk lies.
-  struct Chunk {
-    ChunkTiles tiles;
-    // Where pages are not whole tiles: TileChunk puts them into the scratch, where `tiles` has
-    // them.
-    std::array<const std::byte*, kChunkKeys> keys;
-    std::array<const std::byte*, kChunkKeys> values;
-    std::array<const std::uint16_t*, kChunkKeys> key_scales;
-    std::array<const std::uint16_t*, kChunkKeys> value_scales;
-  };
-
   void Reserve();
-  std::int64_t TileFloats() const;
   Scratch ScratchOf(std::int32_t thread);
   // f(begin, end, scratch) for all items, `piece` of them at a time: threads have equal shares and
   // take of each other's when they are done, for neither items nor threads are equally quick.
@@ -106,10 +84,6 @@ class Attention {
   void AttendTogether(const Call& call, const Visit& visit, const ChunkTiles& tiles,
                       const ChunkTiles& next, AttendInto into, const Scratch& scratch) const;
   static Keys KeysIn(const Call& call, const Visit& visit);
-  void FindChunk(const Call& call, const Visit& visit, Chunk& out) const;
-  void FindSlots(const Call& call, const Visit& visit, const Scratch& scratch, Chunk& out) const;
-  void TileChunk(const Call& call, const Chunk& chunk, const Chunk& next,
-                 const Scratch& scratch) const;
   void AttendOwn(const Piece& piece, std::int32_t kv_head, float* states) const {
     if (own_pages_) own_pages_->Attend(piece, kv_head, states);
   }

@@ -273,15 +273,15 @@ void CpuBackend::Attend(const Activations& q, const AttentionSpan& span,
     Require(span.window == 0 || !run.window.is_bounded(), "Attend: layer or run has a window");
   if (runs.empty()) return;
   GrowFloats(state.attended, rows * q.stride_);
-  state.attention.Run({.pages = &state.pages,
-                       .sealed = state.seals() ? &state.sealed : nullptr,
-                       .layer = layer,
-                       .heads = q.cols() / shape.head_dim,
-                       .span = span,
-                       .runs = runs,
-                       .q = q.row(0),
-                       .out = state.attended.as<float>(),
-                       .stride = q.stride_});
+  state.attention.Run(
+      {.pages = {.store = &state.pages, .sealed = state.seals() ? &state.sealed : nullptr},
+       .layer = layer,
+       .heads = q.cols() / shape.head_dim,
+       .span = span,
+       .runs = runs,
+       .q = q.row(0),
+       .out = state.attended.as<float>(),
+       .stride = q.stride_});
   state.Begin(out);
   ListRows(runs, state.run_rows);
   state.ForRows(std::ssize(state.run_rows), q.cols(), [&](std::int64_t i) {

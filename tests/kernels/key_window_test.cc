@@ -135,7 +135,7 @@ class Pool {
       for (int i = 0; i < run.rows; ++i) TurnRow(q, run.first_row + i, run.first_position + i);
     if (engines_[threads] == nullptr) engines_[threads] = std::make_unique<Engine>(ops_, threads);
     Row out(q.size());
-    engines_[threads]->attention.Run({.pages = &store_,
+    engines_[threads]->attention.Run({.pages = {.store = &store_},
                                       .layer = 1,
                                       .heads = shape_.heads,
                                       .span = {.scale = scale_, .rope = &rope_},

@@ -79,7 +79,7 @@ class Stage {
   Row Attend(const Row& q, std::span<const RowRun> runs, int threads, std::int64_t window) {
     if (engines_[threads] == nullptr) engines_[threads] = std::make_unique<Engine>(ops_, threads);
     Row out(q.size());
-    engines_[threads]->attention.Run({.pages = &store_,
+    engines_[threads]->attention.Run({.pages = {.store = &store_},
                                       .layer = 1,
                                       .heads = kHeads,
                                       .span = {.scale = 0.3F, .window = window},
