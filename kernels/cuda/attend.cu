@@ -276,7 +276,10 @@ void LaunchFormat(Stream stream, const AttendArguments& arguments) {
       return LaunchHead<KvFormat::kFp8>(stream, arguments);
     case KvFormat::kInt8:
       return LaunchHead<KvFormat::kInt8>(stream, arguments);
+    case KvFormat::kInt4:
+      break;
   }
+  RequireFailed("a format of pages outside kPageFormats");
 }
 
 }  // namespace

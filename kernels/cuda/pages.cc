@@ -1,8 +1,14 @@
 #include "kernels/cuda/pages.h"
 
+#include <algorithm>
+
+#include "kernels/require.h"
+
 namespace banyan::kernels::cuda {
 
 PageView ViewPages(const KvShape& shape, std::byte* memory) {
+  Require(std::ranges::count(kPageFormats, shape.format) == 1,
+          "a device's pages are in one of kPageFormats");
   const KvLayout& layout = LayoutOf(shape.format);
   PageView view;
   view.memory = memory;

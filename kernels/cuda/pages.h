@@ -6,12 +6,17 @@
 // vectors of eight numbers, and a page is one run for copies to the host and back.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
 #include "kernels/kv_shape.h"
 
 namespace banyan::kernels::cuda {
+
+// The formats that a device's pages have: not those that are sealed when they are full.
+inline constexpr std::array kPageFormats = {KvFormat::kF16, KvFormat::kBf16, KvFormat::kFp8,
+                                            KvFormat::kInt8};
 
 struct PageView {
   static constexpr std::int64_t kAlignment = 16;
@@ -43,7 +48,7 @@ struct PageView {
   }
 };
 
-// `memory` is shape.pages pages, aligned to PageView::kAlignment.
+// `memory` is shape.pages pages, aligned to PageView::kAlignment. The format is of kPageFormats.
 PageView ViewPages(const KvShape& shape, std::byte* memory);
 
 }  // namespace banyan::kernels::cuda

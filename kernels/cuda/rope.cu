@@ -98,7 +98,10 @@ void RopeAndStore(Stream stream, const RopeStep& step, const PageView& pages, st
       return LaunchRope<KvFormat::kFp8>(stream, step, pages, layer);
     case KvFormat::kInt8:
       return LaunchRope<KvFormat::kInt8>(stream, step, pages, layer);
+    case KvFormat::kInt4:
+      break;
   }
+  RequireFailed("a format of pages outside kPageFormats");
 }
 
 }  // namespace banyan::kernels::cuda

@@ -17,7 +17,7 @@ from speed import OWN, Prompts, Row, ask, decode
 BATCH = 8
 TOKENS = 64  # of each answer
 # Times the f16 of the same round: decode, and tokens in the same bytes.
-FORMATS = {"f16": (None, None), "bf16": (None, None), "fp8": (0.9, 1.99), "int8": (1.2, 1.93)}
+FORMATS = {"f16": (None, None), "bf16": (None, None), "fp8": (0.9, 1.99), "int8": (1.2, 1.93), "int4": (1.0, 3.1)}
 
 SINKS = 4
 WINDOWS = 20
@@ -33,7 +33,7 @@ def formats(args, kv_memory):
     with contextlib.ExitStack() as stack:
         servers = {}
         for name in FORMATS:
-            servers[name] = Banyan(args, "--kv-memory", str(kv_memory), "--kv-dtype", name)
+            servers[name] = Banyan(args, "--kv-memory", str(kv_memory), "--kv-dtype", name, "--max-running", str(BATCH))
             stack.callback(servers[name].stop)
         _, prompts = Prompts(servers["f16"], f"{args.seed}/small-kv").batch(row)
         for name, server in servers.items():

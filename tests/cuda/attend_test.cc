@@ -48,7 +48,7 @@ void ExpectExact(const Heads& h, const std::vector<std::int32_t>& lengths, std::
 }
 
 TEST(Attend, MatchesDoublePrecisionInEveryFormatAndHeadSize) {
-  for (const KvFormat format : kKvFormats)
+  for (const KvFormat format : kPageFormats)
     for (const std::int32_t head_dim : {8, 64, 80, 96, 128, 256})
       ExpectExact({2, 1, head_dim, 16, format}, {37}, 2);
 }

@@ -67,7 +67,7 @@ TEST(Barriers, AreNotInWhatAWarpDoesAlone) {
   const DeviceArray<float> weight(RandomRows(1, 64, 6)[0]);
   DeviceArray<float> x(Flat(RandomRows(6, 64, 7)));
   ExpectBarriersNeeded(0, [&] { RmsNormHeads(nullptr, weight.data(), 1e-5F, 6, 64, x.data()); });
-  for (const KvFormat format : kKvFormats) {
+  for (const KvFormat format : kPageFormats) {
     const Heads h{1, 2, 8, 16, format};
     ExpectBarriersNeeded(0, [&] { const Sequences stored(h, {5}, 8); });
   }

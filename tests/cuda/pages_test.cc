@@ -12,7 +12,7 @@ namespace banyan::kernels::cuda::testing {
 namespace {
 
 TEST(Pages, TakeWhatTheShapeSaysAndAtMostFifteenBytesMoreForALayer) {
-  for (const KvFormat format : kKvFormats) {
+  for (const KvFormat format : kPageFormats) {
     for (const std::int32_t page_size : {1, 3, 16}) {
       const KvShape shape{3, 1, 8, page_size, 1, format};
       const PageView view = ViewPages(shape, nullptr);
@@ -49,13 +49,13 @@ std::vector<std::int32_t> SlotsOfBytes(const PageView& view) {
 }
 
 TEST(Pages, EveryByteIsOneSlotsOrPadding) {
-  for (const KvFormat format : kKvFormats)
+  for (const KvFormat format : kPageFormats)
     for (const std::int32_t page_size : {1, 3, 16})
       SlotsOfBytes(ViewPages({2, 3, 8, page_size, 1, format}, nullptr));
 }
 
 TEST(Pages, CopySlotsCopiesTheFirstSlotsOfEveryLayerAndNothingElse) {
-  for (const KvFormat format : kKvFormats) {
+  for (const KvFormat format : kPageFormats) {
     for (const std::int32_t slots : {0, 1, 4, 5}) {
       const Heads h{1, 3, 24, 5, format};
       Pages pages(h, 2, 3);
@@ -73,6 +73,10 @@ TEST(Pages, CopySlotsCopiesTheFirstSlotsOfEveryLayerAndNothingElse) {
       }
     }
   }
+}
+
+TEST(PagesDeathTest, AreNotSealed) {
+  EXPECT_DEATH(ViewPages({1, 1, 32, 16, 1, KvFormat::kInt4}, nullptr), "kPageFormats");
 }
 
 }  // namespace

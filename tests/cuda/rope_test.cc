@@ -106,7 +106,7 @@ TEST(Rope, TurnsPairsByTheAngleOfTheirPosition) {
 }
 
 TEST(Rope, PagesKeepKeysAsTurnedAndValuesAsTheyAre) {
-  for (const KvFormat format : kKvFormats) {
+  for (const KvFormat format : kPageFormats) {
     for (const std::int32_t head_dim : {8, 80}) {
       const Heads h{1, 2, head_dim, 3, format};
       const Row k = RandomRows(1, 2 * 2 * head_dim, 3)[0];
@@ -128,7 +128,7 @@ TEST(Rope, PagesKeepKeysAsTurnedAndValuesAsTheyAre) {
 }
 
 TEST(Rope, NothingElseInAPageIsTouched) {
-  for (const KvFormat format : kKvFormats) {
+  for (const KvFormat format : kPageFormats) {
     const Heads h{1, 2, 16, 5, format};
     const Row k = RandomRows(1, 2 * 2 * 16, 5)[0];
     const Step step = Turn(h, {0, 1}, 0, RopePairs::kHalves, Row(32, 1.0F), k, k);
