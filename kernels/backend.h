@@ -22,6 +22,7 @@
 #include <span>
 #include <string_view>
 
+#include "kernels/kv_compaction.h"
 #include "kernels/kv_shape.h"
 #include "kernels/tensor.h"
 
@@ -33,9 +34,10 @@ concept Backend = requires(B& b, const B& cb, const HostTensor& host, const type
                            const typename B::Activations& cx, typename B::Input& in,
                            const typename B::Input& cin, std::span<const std::int32_t> ids,
                            std::span<const RowRun> runs, std::span<const SlotCopy> copies,
-                           std::span<float> floats, std::span<std::int32_t> outputs,
-                           std::span<std::byte> bytes, std::span<const std::byte> const_bytes,
-                           const Rope& rope, const typename B::Linear& linear,
+                           std::span<const KvCompaction> compactions, std::span<float> floats,
+                           std::span<std::int32_t> outputs, std::span<std::byte> bytes,
+                           std::span<const std::byte> const_bytes, const Rope& rope,
+                           const typename B::Linear& linear,
                            std::span<const typename B::Product> products, GateFunction gate,
                            const AttentionSpan& span, float f, std::int32_t n) {
   // Weights, copied into the backend's own layout; afterwards `host` may go.
@@ -77,6 +79,9 @@ concept Backend = requires(B& b, const B& cb, const HostTensor& host, const type
   // run's with its sinks, are not read into any sum; a run's needs the rope by which q was rotated.
   // q is as RopeAndStore leaves it, and where pages are sealed the runs are those stored last.
   b.Attend(cx, span, runs, n, in);  // (q, span, runs, layer, out)
+  // Observers note what q sees of the pages of layer n (kv_compaction.h); nothing where no row is
+  // observed. Behind RopeAndStore, in every layer.
+  b.Observe(cx, span, runs, n);  // (q, span, runs, layer)
 
   // What computes: the name of a set of instructions.
   { cb.variant() } -> std::convertible_to<std::string_view>;
@@ -92,6 +97,7 @@ concept Backend = requires(B& b, const B& cb, const HostTensor& host, const type
   { b.AllocatePages(KvShape{}) } -> std::same_as<bool>;
   { cb.page_bytes() } -> std::convertible_to<std::size_t>;
   b.CopySlots(copies);
+  b.Compact(compactions);  // in order; before the rows of a step
   cb.ReadPage(n, bytes);
   b.WritePage(n, const_bytes);
 };

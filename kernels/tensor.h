@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "kernels/key_window.h"
+#include "kernels/kv_compaction.h"
 
 namespace banyan::kernels {
 
@@ -77,7 +78,7 @@ enum class GateFunction : std::uint8_t {
 // What a query sees of the keys before it: at position p those at p - window + 1 .. p.
 struct AttentionSpan {
   float scale = 1.0F;       // of the scores
-  std::int64_t window = 0;  // 0: all; else no run has a window of its own
+  std::int64_t window = 0;  // 0: all; else no run has a window of its own, or is compacted
   // As the layer's queries were roped: it turns them to where sinks are met.
   const Rope* rope = nullptr;
 };
@@ -95,8 +96,13 @@ struct RowRun {
   std::int64_t dropped_pages = 0;
   // Where pages are sealed when they are full: the open page of the view, which is no other run's.
   std::int32_t open_page = 0;
+  // The token at position p is in slot p - compacted, and sees all slots up to it: so many before
+  // the first row's were given up by compaction. 0 where there is a window.
+  std::int64_t compacted = 0;
+  Observation observation{};
 
-  // The page of positions index * page_size and on.
+  std::int64_t first_slot() const { return first_position - compacted; }
+  // The page of slots index * page_size and on.
   std::int32_t page(std::int64_t index) const {
     return pages[static_cast<std::size_t>(index < front_pages ? index : index - dropped_pages)];
   }

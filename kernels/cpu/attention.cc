@@ -25,14 +25,13 @@ struct Attention::Scratch {
 Attention::Keys Attention::KeysSeen(const Call& call, const Piece& piece, std::int32_t i,
                                     std::int64_t chunk) {
   const RowRun& run = *piece.run;
-  const std::int64_t position = piece.position(i);
-  const std::int64_t end = call.pages.ChunkedKeys(position);
+  const std::int64_t slot = piece.slot(i);
+  const std::int64_t end = call.pages.ChunkedKeys(slot);
   if (chunk == kSinks) {
-    const std::int64_t sinks = run.window.cuts(position) ? run.window.sinks : 0;
+    const std::int64_t sinks = run.window.cuts(slot) ? run.window.sinks : 0;
     return {0, static_cast<int>(std::min(sinks, end))};
   }
-  return Keys::Of(AttentionPlan::FirstKey(call.span.window, run, position), end,
-                  chunk * kChunkKeys);
+  return Keys::Of(AttentionPlan::FirstKey(call.span.window, run, slot), end, chunk * kChunkKeys);
 }
 
 void Attention::Run(const Call& call) {
@@ -236,7 +235,7 @@ Attention::Keys Attention::KeysIn(const Call& call, const Visit& visit) {
   };
   const bool before_gap = run.dropped_pages == 0 || in_chunk(run.front_pages) == kChunkKeys;
   return {before_gap ? 0 : in_chunk(run.front_pages + run.dropped_pages),
-          in_chunk((call.pages.ChunkedKeys(run.first_position + run.rows - 1) + page_size - 1) /
+          in_chunk((call.pages.ChunkedKeys(run.first_slot() + run.rows - 1) + page_size - 1) /
                    page_size)};
 }
 

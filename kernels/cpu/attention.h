@@ -1,11 +1,11 @@
 // Paged causal attention.
 //
-// Keys are taken in chunks of 64 by absolute position. A query's result is made of one partial per
-// chunk that it sees a key of, merged in the order of the chunks (Milakov & Gimelshein, "Online
-// normalizer calculation for softmax", 2018; Dao et al., "FlashAttention", 2022), whichever
-// thread has made it, beside whatever other queries: see attention_plan.h. Where a window cuts what
-// it sees, the partial of the sinks is the first. Where pages are sealed what it sees of its own
-// page, in f16, comes last: see own_pages.h.
+// Keys are taken in chunks of 64 by absolute position (by slot, where slots are none). A query's
+// result is made of one partial per chunk that it sees a key of, merged in the order of the chunks
+// (Milakov & Gimelshein, "Online normalizer calculation for softmax", 2018; Dao et al.,
+// "FlashAttention", 2022), whichever thread has made it, beside whatever other queries: see
+// attention_plan.h. Where a window cuts what it sees, the partial of the sinks is the first. Where
+// pages are sealed what it sees of its own page, in f16, comes last: see own_pages.h.
 #pragma once
 
 #include <cstdint>

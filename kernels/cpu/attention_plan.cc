@@ -70,8 +70,8 @@ void AttentionPlan::CutBlocks(const Call& call, std::int32_t max_rows) {
 }
 
 void AttentionPlan::SetChunks(const Call& call, Piece& piece) {
-  const std::int64_t last = piece.position(piece.rows - 1);
-  const std::int64_t first_key = FirstKey(call.window, *piece.run, piece.position(0));
+  const std::int64_t last = piece.slot(piece.rows - 1);
+  const std::int64_t first_key = FirstKey(call.window, *piece.run, piece.slot(0));
   const std::int64_t end = ChunkedKeys(call.own, call.page_size, last);
   piece.sees_sinks = piece.run->window.sinks > 0 && piece.run->window.cuts(last) && end > 0;
   piece.first_chunk = first_key / kChunkKeys;
@@ -93,12 +93,12 @@ void AttentionPlan::AddPiece(const Call& call, Piece piece) {
 
 // About the sum of the keys that its rows see.
 std::int64_t AttentionPlan::KeysSeen(const Call& call, const Piece& piece) {
-  const auto keys = [&](std::int64_t position) {
+  const auto keys = [&](std::int64_t slot) {
     const KeyWindow& window = piece.run->window;
-    return position + 1 - FirstKey(call.window, *piece.run, position) +
-           (window.cuts(position) ? window.sinks : 0);
+    return slot + 1 - FirstKey(call.window, *piece.run, slot) +
+           (window.cuts(slot) ? window.sinks : 0);
   };
-  return piece.rows * (keys(piece.position(0)) + keys(piece.position(piece.rows - 1))) / 2;
+  return piece.rows * (keys(piece.slot(0)) + keys(piece.slot(piece.rows - 1))) / 2;
 }
 
 // Blocks of one KV head follow each other: they may read the same keys.

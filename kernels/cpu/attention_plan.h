@@ -55,7 +55,8 @@ class AttentionPlan {
     std::int64_t last_chunk = 0;  // one past what its last row sees; the first where that is none
     std::int64_t kept = 0;        // where its partials are kept, in floats
 
-    std::int64_t position(std::int32_t i) const { return run->first_position + first + i; }
+    // Of row i, which is its position too where there is a window.
+    std::int64_t slot(std::int32_t i) const { return run->first_slot() + first + i; }
     // Its chunks in the order in which they are merged.
     std::int64_t chunks() const { return first_index() + last_chunk - first_chunk; }
     std::int64_t chunk(std::int64_t index) const {
@@ -106,10 +107,10 @@ class AttentionPlan {
   std::int64_t kept_floats() const { return kept_; }
   std::int32_t block_rows() const { return block_rows_; }  // the most
 
-  // Of what the run's query at `position` sees in a layer with that window, but for sinks.
-  static std::int64_t FirstKey(std::int64_t window, const RowRun& run, std::int64_t position) {
-    if (window == 0) return run.window.first_key(position);
-    return window > position ? 0 : position + 1 - window;
+  // Of what the run's query in `slot` sees in a layer with that window, but for sinks.
+  static std::int64_t FirstKey(std::int64_t window, const RowRun& run, std::int64_t slot) {
+    if (window == 0) return run.window.first_key(slot);
+    return window > slot ? 0 : slot + 1 - window;
   }
 
  private:

@@ -189,6 +189,13 @@ void CheckWindow(const RowRun& run, std::int32_t page_size) {
       "no row sees a key in the gap of its run's page table");
 }
 
+void CheckCompacted(const RowRun& run) {
+  Require(0 <= run.compacted && run.compacted <= run.first_position,
+          "what was given up lies before a run");
+  Require(run.compacted == 0 || (!run.window.is_bounded() && run.dropped_pages == 0),
+          "a run that was compacted sees all its slots");
+}
+
 std::int32_t CheckRuns(std::span<const RowRun> runs, std::int32_t max_rows, const KvShape& shape) {
   std::int32_t end = 0;
   for (const RowRun& run : runs) {
@@ -196,7 +203,8 @@ std::int32_t CheckRuns(std::span<const RowRun> runs, std::int32_t max_rows, cons
             "a run's rows are rows of the step");
     Require(run.first_position >= 0, "positions start at 0");
     CheckWindow(run, shape.page_size);
-    const std::int64_t pages = (run.first_position + run.rows - 1) / shape.page_size + 1;
+    CheckCompacted(run);
+    const std::int64_t pages = (run.first_slot() + run.rows - 1) / shape.page_size + 1;
     const std::int64_t named = pages - run.dropped_pages;
     Require(named <= std::ssize(run.pages), "a run's page table covers its rows");
     for (const std::int32_t page : run.pages.first(static_cast<std::size_t>(named)))
@@ -234,17 +242,17 @@ void CpuBackend::RopeAndStore(Activations& q, Activations& k, const Activations&
       if (SpreadsKeys(shape.format)) Hadamard(head, shape.head_dim);
     };
     for (std::int32_t at = 0; at < q.cols(); at += shape.head_dim) turn(q_row + at);
-    const std::int64_t position = run->first_position + in_run;
+    const std::int64_t at = run->first_slot() + in_run;
     for (std::int32_t h = 0; h < shape.kv_heads; ++h) {
       float* key = k_row + h * shape.head_dim;
       const float* value = v_row + h * shape.head_dim;
       turn(key);
       if (state.seals()) {
         const auto number = static_cast<std::size_t>(run - runs.data());
-        state.sealed.Store(state.ops, key, value, number, position, h);
+        state.sealed.Store(state.ops, key, value, number, at, h);
       } else {
-        state.pages.Store(state.ops, key, value, run->page(position / shape.page_size), layer, h,
-                          static_cast<std::int32_t>(position % shape.page_size));
+        state.pages.Store(state.ops, key, value, run->page(at / shape.page_size), layer, h,
+                          static_cast<std::int32_t>(at % shape.page_size));
       }
     }
   });
@@ -269,8 +277,10 @@ void CpuBackend::Attend(const Activations& q, const AttentionSpan& span,
   Require(0 <= layer && layer < shape.layers, "Attend: no such layer");
   Require(q.cols() % shape.head_dim == 0 && out.cols() == q.cols(), "Attend: shapes differ");
   Require(span.window >= 0, "Attend: a window is a number of keys, or 0");
-  for (const RowRun& run : runs)
+  for (const RowRun& run : runs) {
     Require(span.window == 0 || !run.window.is_bounded(), "Attend: layer or run has a window");
+    Require(span.window == 0 || run.compacted == 0, "Attend: a window is of slots at positions");
+  }
   if (runs.empty()) return;
   GrowFloats(state.attended, rows * q.stride_);
   state.attention.Run(
@@ -292,6 +302,26 @@ void CpuBackend::Attend(const Activations& q, const AttentionSpan& span,
   });
 }
 
+void CpuBackend::Observe(const Activations& q, const AttentionSpan& span,
+                         std::span<const RowRun> runs, std::int32_t layer) {
+  State& state = *state_;
+  Require(!state.seals(), "Observe: slots of sealed pages are not told apart");
+  const KvShape& shape = state.pages.shape();
+  CheckRuns(runs, q.max_rows(), shape);
+  Require(0 <= layer && layer < shape.layers, "Observe: no such layer");
+  Require(q.cols() % (shape.kv_heads * shape.head_dim) == 0, "Observe: shapes differ");
+  for (const RowRun& run : runs)
+    Require(!run.observation.is_made() || (span.window == 0 && !run.window.is_bounded()),
+            "Observe: who is observed sees all slots");
+  state.observers.Observe({.pages = &state.pages,
+                           .layer = layer,
+                           .heads = q.cols() / shape.head_dim,
+                           .scale = span.scale,
+                           .runs = runs,
+                           .q = q.row(0),
+                           .stride = q.stride_});
+}
+
 void CpuBackend::ReadRow(const Activations& x, std::int32_t row, std::span<float> out) const {
   Require(0 <= row && row < x.max_rows() && std::ssize(out) == x.cols(), "ReadRow: shapes differ");
   std::copy_n(x.row(row), x.cols(), out.data());
@@ -309,6 +339,11 @@ std::size_t CpuBackend::page_bytes() const {
 void CpuBackend::CopySlots(std::span<const SlotCopy> copies) {
   Require(copies.empty() || !state_->seals(), "pages that are sealed are shared whole");
   for (const SlotCopy& copy : copies) state_->pages.CopySlots(copy);
+}
+
+void CpuBackend::Compact(std::span<const KvCompaction> compactions) {
+  Require(compactions.empty() || !state_->seals(), "slots of sealed pages are not told apart");
+  state_->observers.Compact(state_->pages, compactions);
 }
 
 void CpuBackend::ReadPage(std::int32_t page, std::span<std::byte> out) const {

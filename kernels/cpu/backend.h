@@ -138,11 +138,14 @@ class CpuBackend {
                     std::span<const RowRun> runs, std::int32_t layer);
   void Attend(const Activations& q, const AttentionSpan& span, std::span<const RowRun> runs,
               std::int32_t layer, Input& out);
+  void Observe(const Activations& q, const AttentionSpan& span, std::span<const RowRun> runs,
+               std::int32_t layer);
   void ReadRow(const Activations& x, std::int32_t row, std::span<float> out) const;
 
   bool AllocatePages(const KvShape& shape);
   std::size_t page_bytes() const;
   void CopySlots(std::span<const SlotCopy> copies);
+  void Compact(std::span<const KvCompaction> compactions);
   void ReadPage(std::int32_t page, std::span<std::byte> out) const;
   void WritePage(std::int32_t page, std::span<const std::byte> bytes);
 

@@ -14,6 +14,7 @@
 #include "kernels/cpu/backend.h"
 #include "kernels/cpu/buffer.h"
 #include "kernels/cpu/greatest.h"
+#include "kernels/cpu/observers.h"
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/page_store.h"
 #include "kernels/cpu/rope_table.h"
@@ -35,7 +36,8 @@ struct CpuBackend::State {
         ops(*chosen.ops),
         bound(processors),
         pool(threads, processors),
-        attention(ops, pool) {}
+        attention(ops, pool),
+        observers(pool) {}
 
   bool seals() const { return sealed.allocated(); }
   const KvShape& kv_shape() const { return seals() ? sealed.shape() : pages.shape(); }
@@ -92,6 +94,7 @@ struct CpuBackend::State {
   SealedKv sealed;
   RopeTable rope;
   Attention attention;
+  Observers observers;
   Buffer attended;                 // float [rows, heads * head_dim]
   Buffer kept;                     // of each thread: some outputs of a product or two, for all rows
   std::vector<Greatest> greatest;  // [threads, rows]

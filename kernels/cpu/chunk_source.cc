@@ -25,9 +25,9 @@ void ChunkSource::FindTiles(const Place& place, Chunk& out) const {
   ChunkTiles& tiles = out.tiles;
   for (int t = 0; t < kChunkKeys / kTileKeys; ++t) {
     const int tile = std::clamp(t, place.keys.first / kTileKeys, (place.keys.last - 1) / kTileKeys);
-    const std::int64_t position = place.keys_before + tile * kTileKeys;
-    const std::int32_t page = place.run->page(position / page_size);
-    const auto slot = static_cast<std::int32_t>(position % page_size);
+    const std::int64_t at = place.keys_before + tile * kTileKeys;
+    const std::int32_t page = place.run->page(at / page_size);
+    const auto slot = static_cast<std::int32_t>(at % page_size);
     if (pages_.sealed != nullptr) {
       pages_.sealed->sealed().Find({page, layer_, place.kv_head, slot / kTileKeys}, t, tiles);
       continue;
@@ -46,9 +46,9 @@ void ChunkSource::FindSlots(const Place& place, Chunk& out) const {
   const KvShape& shape = store.shape();
   for (int j = 0; j < kChunkKeys; ++j) {
     const int key = std::clamp(j, place.keys.first, place.keys.last - 1);
-    const std::int64_t position = place.keys_before + key;
-    const std::int32_t page = place.run->page(position / shape.page_size);
-    const auto slot = static_cast<std::int32_t>(position % shape.page_size);
+    const std::int64_t at = place.keys_before + key;
+    const std::int32_t page = place.run->page(at / shape.page_size);
+    const auto slot = static_cast<std::int32_t>(at % shape.page_size);
     out.keys[j] = store.Key(page, layer_, place.kv_head, slot);
     out.values[j] = store.Value(page, layer_, place.kv_head, slot);
     if (!store.has_scales()) continue;

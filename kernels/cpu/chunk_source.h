@@ -24,9 +24,9 @@ struct KvPages {
   const KvShape& shape() const { return sealed != nullptr ? sealed->shape() : store->shape(); }
   bool are_tiles() const { return sealed != nullptr || store->key_stride() == kTileKeys; }
   OwnPage own() const { return sealed != nullptr ? OwnPage::kApart : OwnPage::kInChunks; }
-  // One past the last key that the query at `position` reads in chunks.
-  std::int64_t ChunkedKeys(std::int64_t position) const {
-    return kernels::ChunkedKeys(own(), shape().page_size, position);
+  // One past the last key that the query in `slot` reads in chunks.
+  std::int64_t ChunkedKeys(std::int64_t slot) const {
+    return kernels::ChunkedKeys(own(), shape().page_size, slot);
   }
 };
 

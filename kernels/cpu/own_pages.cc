@@ -7,13 +7,13 @@ namespace banyan::kernels {
 
 void OwnPages::Attend(const Piece& piece, std::int32_t kv_head, float* states) const {
   for (Part part; part.first_row < piece.rows; part.first_row = part.last_row) {
-    const std::int64_t position = piece.position(part.first_row);
+    const std::int64_t position = piece.slot(part.first_row);
     part.page = position / page_size();
     const std::int64_t left = (part.page + 1) * page_size() - position;
     part.last_row =
         static_cast<std::int32_t>(std::min<std::int64_t>(piece.rows, part.first_row + left));
     const std::int64_t first_key = part.page * page_size();
-    const std::int64_t slots = piece.position(part.last_row - 1) + 1 - first_key;
+    const std::int64_t slots = piece.slot(part.last_row - 1) + 1 - first_key;
     for (const Reads reads : {Reads::kSinks, Reads::kWindow}) {
       if (reads == Reads::kSinks && piece.run->window.sinks <= first_key) continue;
       part.reads = reads;
@@ -62,7 +62,7 @@ ChunkTiles OwnPages::TilesOf(const Piece& piece, std::int32_t kv_head, const Par
 
 ChunkKeys OwnPages::KeysSeen(const Piece& piece, std::int32_t row, const Part& part) const {
   const RowRun& run = *piece.run;
-  const std::int64_t position = piece.position(row);
+  const std::int64_t position = piece.slot(row);
   const std::int64_t before = part.page * page_size() + part.slot;
   if (part.reads == Reads::kSinks)
     return ChunkKeys::Of(0, run.window.cuts(position) ? run.window.sinks : 0, before);

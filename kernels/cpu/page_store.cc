@@ -11,6 +11,14 @@
 namespace banyan::kernels {
 namespace {
 
+// Of `count` numbers, each `stride` places behind the one before, the same there.
+template <class Number>
+void CopyLane(const std::byte* from, std::int32_t count, std::int32_t stride, std::byte* to) {
+  const auto step = static_cast<std::int32_t>(stride * sizeof(Number));
+  for (std::int32_t i = 0; i < count; ++i, from += step, to += step)
+    std::memcpy(to, from, sizeof(Number));
+}
+
 // Of `count` numbers side by side each to every `stride`-th place.
 template <class Number>
 void Scatter(const std::byte* from, std::int32_t count, std::int32_t stride, std::byte* to) {
@@ -103,6 +111,44 @@ void PageStore::CopySlots(const SlotCopy& copy) {
       copy_bytes(from, to, scales);
       copy_bytes(from + scale_plane, to + scale_plane, scales);
     }
+  }
+}
+
+void PageStore::CopyKey(const std::byte* from, std::byte* to) const {
+  if (layout_.bytes == 2)
+    CopyLane<std::uint16_t>(from, shape_.head_dim, key_stride_, to);
+  else
+    CopyLane<std::uint8_t>(from, shape_.head_dim, key_stride_, to);
+}
+
+void PageStore::CopyHeadSlots(const HeadCopy& copy) {
+  struct Place {
+    std::int32_t page;
+    std::int32_t slot;
+    bool operator==(const Place&) const = default;
+  };
+  const auto place = [&](std::span<const std::int32_t> table, std::int64_t slot) -> Place {
+    return {table[static_cast<std::size_t>(slot / shape_.page_size)],
+            static_cast<std::int32_t>(slot % shape_.page_size)};
+  };
+  const auto values = static_cast<std::size_t>(shape_.head_dim * layout_.bytes);
+  const std::int64_t scale_plane = std::int64_t{shape_.page_size} * layout_.scale_bytes;
+  const auto scale = static_cast<std::size_t>(layout_.scale_bytes);
+  std::byte* memory = memory_.as<std::byte>();
+  for (std::int64_t i = 0; i < std::ssize(copy.slots); ++i) {
+    const Place from = place(copy.from, copy.slots[static_cast<std::size_t>(i)]);
+    const Place to = place(copy.to, i);
+    if (from == to) continue;
+    const auto at = [&](auto find, const Place& slot) {
+      return memory + (this->*find)(slot.page, copy.layer, copy.kv_head, slot.slot);
+    };
+    CopyKey(at(&PageStore::KeyAt, from), at(&PageStore::KeyAt, to));
+    std::memcpy(at(&PageStore::ValueAt, to), at(&PageStore::ValueAt, from), values);
+    if (!has_scales()) continue;
+    const std::byte* from_scale = at(&PageStore::ScaleAt, from);
+    std::byte* to_scale = at(&PageStore::ScaleAt, to);
+    std::memcpy(to_scale, from_scale, scale);
+    std::memcpy(to_scale + scale_plane, from_scale + scale_plane, scale);
   }
 }
 

@@ -55,6 +55,16 @@ class PageStore {
   void Store(const Ops& ops, const float* key, const float* value, std::int32_t page,
              std::int32_t layer, std::int32_t kv_head, std::int32_t slot);
   void CopySlots(const SlotCopy& copy);
+  // Of one layer and KV head: slot slots[i] of the table `from` becomes slot i of the table `to`.
+  // In this order, so that a slot may be written that was read before.
+  struct HeadCopy {
+    std::int32_t layer = 0;
+    std::int32_t kv_head = 0;
+    std::span<const std::int32_t> from;
+    std::span<const std::int32_t> slots;
+    std::span<const std::int32_t> to;
+  };
+  void CopyHeadSlots(const HeadCopy& copy);
   std::span<std::byte> Page(std::int32_t page);
   std::span<const std::byte> Page(std::int32_t page) const;
   // Of a page: what is written of one layer.
@@ -82,6 +92,7 @@ class PageStore {
     return LayerAt(page, layer) + 2 * shape_.kv_heads * plane_ + before * layout_.scale_bytes;
   }
   void CopyKeys(const std::byte* from, std::byte* to, std::int32_t slots) const;
+  void CopyKey(const std::byte* from, std::byte* to) const;
   void CheckPage(std::int32_t page) const;
 
   KvShape shape_;

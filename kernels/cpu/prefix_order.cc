@@ -6,7 +6,7 @@ namespace banyan::kernels {
 namespace {
 
 std::span<const std::int32_t> SeenPages(const RowRun& run, std::int32_t page_size, OwnPage own) {
-  const std::int64_t keys = ChunkedKeys(own, page_size, run.first_position + run.rows - 1);
+  const std::int64_t keys = ChunkedKeys(own, page_size, run.first_slot() + run.rows - 1);
   const std::int64_t pages =
       run.dropped_pages > 0 ? run.front_pages : (keys + page_size - 1) / page_size;
   return run.pages.first(static_cast<std::size_t>(pages));
