@@ -8,6 +8,7 @@
 #include "base/ids.h"
 #include "base/page_gap.h"
 #include "kernels/key_window.h"
+#include "kernels/kv_compaction.h"
 
 namespace banyan {
 
@@ -54,13 +55,13 @@ enum class Logits : std::uint8_t {
 };
 
 // A run of consecutive tokens of one request. The KV of tokens[i] is written to slot
-// (first_position + i) of the view that `pages` describes, before any token attends to it.
+// (first_slot() + i) of the view that `pages` describes, before any token attends to it.
 struct Sequence {
   RequestId request{};
   std::span<const TokenId> tokens{};  // at least one
   std::int64_t first_position = 0;
-  // Covers positions 0 .. first_position + tokens.size() - 1; position p is in slot p % page_size
-  // of pages[gap.place(p / page_size)].
+  // Covers slots 0 .. first_slot() + tokens.size() - 1; slot s is number s % page_size of
+  // pages[gap.place(s / page_size)].
   std::span<const PageId> pages{};
   // Pages that hold no key that a token of the sequence sees, nor the token before the first. Where
   // there are some, the window cuts what the first one sees.
@@ -70,6 +71,10 @@ struct Sequence {
   std::int32_t open_page = 0;
   // Which keys its tokens see, on a model whose Facts::every_layer_sees_all.
   kernels::KeyWindow window{};
+  // Slots that compaction gave up before: the token at position p is in slot p - compacted. As
+  // observations on a model whose Facts::every_layer_sees_all, and where there is no window.
+  std::int64_t compacted = 0;
+  kernels::Observation observation{};
   Logits logits = Logits::kNone;
   SamplingParams sampling{};
   // All tokens before the one that is drawn, the prompt's first; empty unless sampling.penalizes().
@@ -87,6 +92,7 @@ struct Sequence {
   // One bit per token id, a set bit allows it; empty allows all.
   std::span<const std::uint64_t> token_mask{};
 
+  std::int64_t first_slot() const { return first_position - compacted; }
   // Whether its logits are asked for nothing but which one is the greatest.
   bool is_plainly_greedy() const {
     return logits == Logits::kSampleLast && sampling.temperature == 0 && !sampling.penalizes() &&
@@ -99,9 +105,11 @@ struct Sequence {
 struct Batch {
   std::uint64_t step = 0;
   std::vector<PageCopy> copies{};  // made before the sequences are read
+  // Made behind the copies, in order, before the sequences are read.
+  std::vector<kernels::KvCompaction> compactions{};
   std::vector<Sequence> sequences{};
 
-  bool empty() const { return sequences.empty() && copies.empty(); }
+  bool empty() const { return sequences.empty() && copies.empty() && compactions.empty(); }
 };
 
 // What became of one Sequence of the batch, at the same index.

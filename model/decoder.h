@@ -3,7 +3,8 @@
 //
 //   x = embedding[token] * embedding_scale
 //   per layer:  h = norm(x);  q, k, v = products of h (+ biases);  q, k = norm within each head
-//               k and v go to the pages, q and k rotated;  x += post(W attention(q, pages))
+//               k and v go to the pages, q and k rotated;  observers note what q sees
+//               x += post(W attention(q, pages))
 //               h = norm(x);  x += post(W (gate(G h) * U h))
 //   logits = head(norm(x))
 //
@@ -52,6 +53,7 @@ class Decoder {
     backend_.Embed(weights_.embedding, step.tokens(), shape_.embedding_scale, residual_);
     for (std::int32_t i = 0; i < shape_.layers; ++i) {
       WriteKeysAndValues(i, step);
+      backend_.Observe(query_, SpanOf(i, nullptr), step.runs(), i);
       // Behind the last layer's keys and values lie only the logits.
       if (i + 1 == shape_.layers && step.logit_rows().empty()) return;
       Attend(i, step);
@@ -105,12 +107,14 @@ class Decoder {
   void Attend(std::int32_t index, const Step& step) {
     const Layer& layer = LayerAt(index);
     const kernels::Rope rope = shape_.RopeOf(index);
-    const kernels::AttentionSpan span{
-        .scale = shape_.attention_scale,
-        .window = shape_.attention[static_cast<std::size_t>(index)].window,
-        .rope = &rope};
-    backend_.Attend(query_, span, step.runs(), index, attended_);
+    backend_.Attend(query_, SpanOf(index, &rope), step.runs(), index, attended_);
     AddToResidual(layer.output, attended_, layer.post_attention_norm, step.rows());
+  }
+
+  kernels::AttentionSpan SpanOf(std::int32_t index, const kernels::Rope* rope) const {
+    return {.scale = shape_.attention_scale,
+            .window = shape_.attention[static_cast<std::size_t>(index)].window,
+            .rope = rope};
   }
 
   void FeedForward(std::int32_t index, const Step& step) {

@@ -30,7 +30,8 @@ struct Facts {
   std::int32_t heads = 0;
   std::int32_t kv_heads = 0;
   std::int32_t head_dim = 0;
-  // None has a window of its own, so that sequences may have one. Known of loaded models.
+  // None has a window of its own, so that sequences may have one, or be observed and compacted.
+  // Known of loaded models.
   bool every_layer_sees_all = false;
   std::int64_t parameters = 0;
   std::int64_t weight_bytes = 0;        // as resident after loading
@@ -113,8 +114,9 @@ class Model {
 
   // `--model null`: no weights. Each slot of its pages holds a hash of the path up to that token,
   // read back through the page table; the next token is drawn from that hash among the ids
-  // 32..126 and, one time in 256, `end_token`. Windows of keys change nothing: a hash is of the
-  // whole path, of which only the slot before is read.
+  // 32..126 and, one time in 256, `end_token`. Windows of keys and compaction change nothing: a
+  // hash is of the whole path, of which only the slot before is read; nobody is observed, and the
+  // last slots survive.
   static absl::StatusOr<std::unique_ptr<Model>> Null(const Options& options, TokenId end_token,
                                                      std::int32_t vocabulary_size);
 

@@ -70,6 +70,7 @@ class NullModel final : public Model {
     for (const kernels::SlotCopy& copy : step_.copies()) {
       std::copy_n(Slot(copy.from, 0), copy.slots, Slot(copy.to, 0));
     }
+    for (const kernels::KvCompaction& compaction : step_.compactions()) Compact(compaction);
     for (std::size_t i = 0; i < batch.sequences.size(); ++i) {
       const absl::Status status = Run(batch.sequences[i], result.sequences[i]);
       if (!status.ok()) {
@@ -103,11 +104,11 @@ class NullModel final : public Model {
   absl::Status Run(const Sequence& sequence, SequenceResult& result) {
     const std::size_t count = sequence.tokens.size();
     for (std::size_t i = 0; i < count; ++i) {
-      const std::int64_t position = sequence.first_position + static_cast<std::int64_t>(i);
+      const std::int64_t slot = sequence.first_slot() + static_cast<std::int64_t>(i);
       // Read back even where it was just computed: what counts is what the page table names.
-      const std::uint64_t before = position == 0 ? kRoot : *SlotAt(sequence, position - 1);
+      const std::uint64_t before = slot == 0 ? kRoot : *SlotAt(sequence, slot - 1);
       const std::uint64_t hash = Mix(before + static_cast<std::uint64_t>(sequence.tokens[i]) + 1);
-      *SlotAt(sequence, position) = hash;
+      *SlotAt(sequence, slot) = hash;
       const TokenId next = NextToken(hash);
       if (sequence.logits == Logits::kReturnAll) AppendLogits(next, result.logits);
       if (i < sequence.scored.size()) {
@@ -125,9 +126,19 @@ class NullModel final : public Model {
     return absl::OkStatus();
   }
 
-  std::uint64_t* SlotAt(const Sequence& sequence, std::int64_t position) {
-    const PageId page = sequence.pages[sequence.gap.place(position / page_size_)];
-    return Slot(page, position % page_size_);
+  std::uint64_t* SlotAt(const Sequence& sequence, std::int64_t slot) {
+    const PageId page = sequence.pages[sequence.gap.place(slot / page_size_)];
+    return Slot(page, slot % page_size_);
+  }
+
+  // The last slots survive, in order: who goes on reads the last one.
+  void Compact(const kernels::KvCompaction& compaction) {
+    const auto at = [&](std::span<const PageId> table, std::int64_t slot) {
+      return Slot(table[static_cast<std::size_t>(slot / page_size_)], slot % page_size_);
+    };
+    const std::int64_t kept = compaction.keep.kept(compaction.slots);
+    for (std::int64_t i = 0; i < kept; ++i)
+      *at(compaction.to, i) = *at(compaction.from, compaction.slots - kept + i);
   }
 
   // The token that follows a path.

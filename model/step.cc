@@ -39,9 +39,11 @@ void CheckPages(const Sequence& sequence, const StepLimits& limits) {
   CHECK(0 <= window.sinks && window.sinks <= kernels::KeyWindow::kMaxSinks);
   CHECK(window.sinks == 0 || window.is_bounded());
   CHECK(AreBelow(sequence.pages, limits.pages));
+  CHECK(sequence.compacted == 0 ||
+        (0 < sequence.compacted && sequence.compacted < sequence.first_position));
   const PageGap gap = sequence.gap;
   const std::int64_t page_size = limits.page_size;
-  const std::int64_t first = sequence.first_position;
+  const std::int64_t first = sequence.first_slot();
   const std::int64_t slots =
       (static_cast<std::int64_t>(sequence.pages.size()) + gap.dropped) * page_size;
   CHECK(0 <= first && first < slots);
@@ -53,6 +55,26 @@ void CheckPages(const Sequence& sequence, const StepLimits& limits) {
   CHECK(behind <= window.first_key(first) && behind < first);
 }
 
+// Slots that are no positions, or who looks at them: for sequences that see all slots.
+void CheckObserved(const Sequence& sequence, const StepLimits& limits) {
+  const kernels::Observation& seen = sequence.observation;
+  if (sequence.compacted == 0 && !seen.is_made()) return;
+  CHECK(limits.windows && !sequence.window.is_bounded() && sequence.gap.dropped == 0);
+  if (!seen.is_made()) return;
+  CHECK(IsBelow(seen.observer, kernels::Observation::kMaxObservers) && 0 <= seen.from);
+}
+
+void CheckCompaction(const kernels::KvCompaction& compaction, const StepLimits& limits) {
+  CHECK(limits.windows && compaction.keep.is_sound());
+  CHECK(IsBelow(compaction.observer, kernels::Observation::kMaxObservers));
+  CHECK(AreBelow(compaction.from, limits.pages) && AreBelow(compaction.to, limits.pages));
+  const auto covers = [&](std::span<const PageId> table, std::int64_t slots) {
+    return slots <= static_cast<std::int64_t>(table.size()) * limits.page_size;
+  };
+  CHECK(1 <= compaction.slots && covers(compaction.from, compaction.slots));
+  CHECK(covers(compaction.to, compaction.keep.kept(compaction.slots)));
+}
+
 }  // namespace
 
 void Step::Lay(const Batch& batch, const StepLimits& limits) {
@@ -60,15 +82,22 @@ void Step::Lay(const Batch& batch, const StepLimits& limits) {
   CHECK(limits.open_pages == 0 || batch.copies.empty());
   tokens_.clear();
   runs_.clear();
-  copies_.clear();
   logit_rows_.clear();
+  LayCopies(batch, limits);
+  for (std::size_t i = 0; i < batch.sequences.size(); ++i) Add(batch.sequences[i], i, limits);
+}
+
+void Step::LayCopies(const Batch& batch, const StepLimits& limits) {
+  copies_.clear();
   for (const PageCopy& copy : batch.copies) {
     CHECK(IsBelow(copy.from, limits.pages) && IsBelow(copy.to, limits.pages));
     CHECK(copy.from != copy.to);
     CHECK(1 <= copy.slots && copy.slots <= limits.page_size);
     copies_.push_back({copy.from, copy.to, copy.slots});
   }
-  for (std::size_t i = 0; i < batch.sequences.size(); ++i) Add(batch.sequences[i], i, limits);
+  for (const kernels::KvCompaction& compaction : batch.compactions)
+    CheckCompaction(compaction, limits);
+  compactions_ = batch.compactions;
 }
 
 void Step::Add(const Sequence& sequence, std::size_t index, const StepLimits& limits) {
@@ -82,6 +111,7 @@ void Step::Add(const Sequence& sequence, std::size_t index, const StepLimits& li
     CHECK(!open_taken_[open]);
     open_taken_[open] = true;
   }
+  CheckObserved(sequence, limits);
   CHECK(AreBelow(sequence.tokens, limits.vocabulary_size));
   CheckAnswer(sequence, limits.vocabulary_size);
 
@@ -93,7 +123,9 @@ void Step::Add(const Sequence& sequence, std::size_t index, const StepLimits& li
                    .window = sequence.window,
                    .front_pages = sequence.gap.front,
                    .dropped_pages = sequence.gap.dropped,
-                   .open_page = sequence.open_page});
+                   .open_page = sequence.open_page,
+                   .compacted = sequence.compacted,
+                   .observation = sequence.observation});
   tokens_.insert(tokens_.end(), sequence.tokens.begin(), sequence.tokens.end());
   for (std::size_t token = 0; token < count; ++token) {
     const bool wanted = sequence.logits == Logits::kReturnAll || token < sequence.scored.size() ||

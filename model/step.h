@@ -17,7 +17,7 @@ struct StepLimits {
   std::int32_t vocabulary_size = 0;
   std::int32_t page_size = 0;
   std::int32_t pages = 0;
-  bool windows = false;  // of keys
+  bool windows = false;  // of keys, and slots that are no positions
   // Of models whose pages are sealed: how many open pages there are; else 0.
   std::int32_t open_pages = 0;
 };
@@ -41,14 +41,18 @@ class Step {
   std::span<const TokenId> tokens() const { return tokens_; }            // one per row
   std::span<const kernels::RowRun> runs() const { return runs_; }        // one per sequence
   std::span<const kernels::SlotCopy> copies() const { return copies_; }  // made before all else
-  std::span<const LogitRow> logit_rows() const { return logit_rows_; }   // in order of rows
+  // Made behind them.
+  std::span<const kernels::KvCompaction> compactions() const { return compactions_; }
+  std::span<const LogitRow> logit_rows() const { return logit_rows_; }  // in order of rows
 
  private:
+  void LayCopies(const Batch& batch, const StepLimits& limits);
   void Add(const Sequence& sequence, std::size_t index, const StepLimits& limits);
 
   std::vector<TokenId> tokens_;
   std::vector<kernels::RowRun> runs_;
   std::vector<kernels::SlotCopy> copies_;
+  std::span<const kernels::KvCompaction> compactions_;  // of the batch
   std::vector<LogitRow> logit_rows_;
   std::vector<bool> open_taken_;  // by open page
 };

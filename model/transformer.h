@@ -138,6 +138,7 @@ class Transformer final : public Model {
     try {
       backend_->TakeThread();
       backend_->CopySlots(step_.copies());
+      backend_->Compact(step_.compactions());
       if (step_.rows() > 0) network_.Forward(step_);
       return logits_.Read(batch, step_.logit_rows(), result);
     } catch (const std::bad_alloc&) {

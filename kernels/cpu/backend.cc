@@ -190,9 +190,10 @@ void CheckWindow(const RowRun& run, std::int32_t page_size) {
 }
 
 void CheckCompacted(const RowRun& run) {
-  Require(0 <= run.compacted && run.compacted <= run.first_position,
-          "what was given up lies before a run");
-  Require(run.compacted == 0 || (!run.window.is_bounded() && run.dropped_pages == 0),
+  if (run.compacted == 0) return;
+  Require(0 < run.compacted && run.compacted < run.first_position,
+          "some of the slots before a run were kept");
+  Require(!run.window.is_bounded() && run.dropped_pages == 0,
           "a run that was compacted sees all its slots");
 }
 
@@ -304,6 +305,8 @@ void CpuBackend::Attend(const Activations& q, const AttentionSpan& span,
 
 void CpuBackend::Observe(const Activations& q, const AttentionSpan& span,
                          std::span<const RowRun> runs, std::int32_t layer) {
+  const auto is_observed = [](const RowRun& run) { return run.observation.is_made(); };
+  if (std::ranges::none_of(runs, is_observed)) return;
   State& state = *state_;
   Require(!state.seals(), "Observe: slots of sealed pages are not told apart");
   const KvShape& shape = state.pages.shape();
@@ -311,7 +314,7 @@ void CpuBackend::Observe(const Activations& q, const AttentionSpan& span,
   Require(0 <= layer && layer < shape.layers, "Observe: no such layer");
   Require(q.cols() % (shape.kv_heads * shape.head_dim) == 0, "Observe: shapes differ");
   for (const RowRun& run : runs)
-    Require(!run.observation.is_made() || (span.window == 0 && !run.window.is_bounded()),
+    Require(!is_observed(run) || (span.window == 0 && !run.window.is_bounded()),
             "Observe: who is observed sees all slots");
   state.observers.Observe({.pages = &state.pages,
                            .layer = layer,
