@@ -226,20 +226,28 @@ bool Audit::CheckGap(const View& view) {
 bool Audit::CheckOwnPages(const View& view) {
   const std::int32_t page_size = tree_.options_.page_size;
   const std::int64_t leased = view.lease_.pages();
-  const std::int64_t behind = view.tokens_ - leased * page_size;
+  const std::int64_t valid = view.slots();
+  if (!Require(view.compacted_ >= 0 && valid >= 0, "a view with more given up than it had",
+               view.tokens_) ||
+      !Require(view.compacted_ == 0 ||
+                   (view.is_private_ && leased == 0 && view.gap_.dropped == 0 && valid > 0),
+               "a compacted view that leases, publishes or has a gap", view.tokens_)) {
+    return false;
+  }
+  const std::int64_t behind = valid - leased * page_size;
   const auto unpublished = static_cast<std::int64_t>(view.unpublished_.size());
   const std::int64_t dropped = view.gap_.dropped;
   const auto slots = (static_cast<std::int64_t>(view.table_.size()) + dropped) * page_size;
   // Until Grow gives its target, a copy's slots are counted but have no page yet.
   const bool awaits_target = view.copy_.from != kNoPage && view.copy_.to == kNoPage;
-  if (!Require(behind >= 0 && (view.tokens_ <= slots || awaits_target),
+  if (!Require(behind >= 0 && (valid <= slots || awaits_target),
                "a view with more valid slots than pages", view.tokens_) ||
       !Require(
           view.is_private_ ? unpublished == 0 : unpublished == behind && unpublished < page_size,
           "a view with full pages that it did not publish", view.tokens_)) {
     return false;
   }
-  const std::int64_t full = view.tokens_ / page_size - dropped;  // as places in the table
+  const std::int64_t full = valid / page_size - dropped;  // as places in the table
   for (auto at = static_cast<std::size_t>(leased); at < view.table_.size(); ++at) {
     const PageId page = view.table_[at];
     if (!Require(page >= 0 && page < tree_.pool_.size(), "a view with a page of no pool", page)) {

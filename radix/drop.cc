@@ -13,7 +13,7 @@
 namespace banyan::radix {
 
 void Tree::Drop(View& view, std::int64_t front, std::int64_t until) {
-  CHECK(view.tree_ == this && view.is_private_);
+  CHECK(view.tree_ == this && view.is_private_ && view.compacted_ == 0);
   CHECK(0 <= front && front <= until && until <= view.tokens_ / options_.page_size);
   PageGap& gap = view.gap_;
   CHECK(gap.dropped == 0 || gap.front == front);

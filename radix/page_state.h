@@ -8,7 +8,8 @@
 //   copying    a view, target of copy-on-write        copy done: open; view closed: free
 //   open       a view, which writes it; other views   full: tree, private, or free* (the tree had
 //              copy slots already written             it); view closed: tree (as a tail) or free*
-//   private    a view; full but must not be shared    dropped, or view closed: free*
+//   private    a view; full but must not be shared    dropped, or view closed: free*; compacted and
+//                                                     no longer full: open
 //   tree       a node                                 evicted: free; flushed, replaced: free*, or
 //                                                     detached while leased
 //   detached   leases of a flushed path, and copies   the last of them gone: free

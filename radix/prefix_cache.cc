@@ -90,6 +90,17 @@ void PrefixCache::Append(View& view, std::span<const TokenId> tokens, Exactness 
   CheckInDebug(*tree_);
 }
 
+View PrefixCache::OpenPrivate(NamespaceId name_space) {
+  View view = tree_->OpenPrivate(name_space);
+  CheckInDebug(*tree_);
+  return view;
+}
+
+void PrefixCache::Compact(View& view, std::int64_t tokens, std::int64_t slots) {
+  tree_->Compact(view, tokens, slots);
+  CheckInDebug(*tree_);
+}
+
 void PrefixCache::Drop(View& view, std::int64_t front, std::int64_t until) {
   tree_->Drop(view, front, until);
   CheckInDebug(*tree_);

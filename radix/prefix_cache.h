@@ -127,6 +127,15 @@ class PrefixCache {
   // names.
   void Drop(View& view, std::int64_t front, std::int64_t until);
 
+  // A view of no tokens that publishes nothing: for what survives of another, which is copied
+  // there.
+  View OpenPrivate(NamespaceId name_space);
+
+  // The first `slots` slots of such a view, 1..tokens - 1, which Grow has given, now hold what
+  // survives of the first `tokens` tokens of its request. Either it is empty, or it was compacted
+  // before and holds these tokens, in no fewer slots.
+  void Compact(View& view, std::int64_t tokens, std::int64_t slots);
+
   // Ends the view. kAdopt: its last, partly filled page becomes the tail of a leaf unless the tree
   // already has those tokens, or shares whole pages alone. kDiscard: that page is freed. Whole
   // pages stay in the tree either way.

@@ -18,7 +18,8 @@ namespace banyan::radix {
 
 void Tree::Append(View& view, std::span<const TokenId> tokens, PrefixCache::Exactness exactness) {
   CHECK(view.tree_ == this && view.copy_.from == kNoPage);
-  const std::int64_t valid = view.tokens_ + static_cast<std::int64_t>(tokens.size());
+  const auto more = static_cast<std::int64_t>(tokens.size());
+  const std::int64_t valid = view.slots() + more;
   const auto pages = static_cast<std::int64_t>(view.table_.size()) + view.gap_.dropped;
   CHECK(valid <= pages * options_.page_size);
   const NodeIndex tip = branches_.nodes().Resolve(view.lease_.node_);
@@ -26,8 +27,8 @@ void Tree::Append(View& view, std::span<const TokenId> tokens, PrefixCache::Exac
     view.is_private_ = true;
     view.unpublished_ = {};
   }
-  const std::int64_t was_full = view.tokens_ / options_.page_size;
-  view.tokens_ = valid;
+  const std::int64_t was_full = view.slots() / options_.page_size;
+  view.tokens_ += more;
   if (view.is_private_) {
     for (std::int64_t page = was_full; page < valid / options_.page_size; ++page) {
       pool_.SetState(view.table_[view.gap_.place(page)], PageState::kPrivate);

@@ -62,6 +62,8 @@ class Tree {
   void CopyDone(View& view);
   void Append(View& view, std::span<const TokenId> tokens, PrefixCache::Exactness exactness);
   void Drop(View& view, std::int64_t front, std::int64_t until);
+  View OpenPrivate(NamespaceId name_space);
+  void Compact(View& view, std::int64_t tokens, std::int64_t slots);
   void Close(View& view, PrefixCache::Tail tail);
   void Flush(NamespaceId name_space);
   Stats stats() const;

@@ -16,6 +16,7 @@ View& View::operator=(View&& other) noexcept {
   table_ = std::exchange(other.table_, {});
   tokens_ = std::exchange(other.tokens_, 0);
   gap_ = std::exchange(other.gap_, PageGap{});
+  compacted_ = std::exchange(other.compacted_, 0);
   unpublished_ = std::exchange(other.unpublished_, {});
   copy_ = std::exchange(other.copy_, PageCopy{});
   is_private_ = std::exchange(other.is_private_, false);
@@ -67,6 +68,7 @@ void Tree::ForgetView(View& view) {
   view.table_ = {};
   view.tokens_ = 0;
   view.gap_ = {};
+  view.compacted_ = 0;
   view.unpublished_ = {};
   view.is_private_ = false;
 }

@@ -19,7 +19,8 @@ class Tree;
 //
 // The table names, in order of position: leased tree pages, then pages of its own, without those
 // that were dropped. `tokens()` slots from the front are valid; the rest of the table is room for
-// what comes next.
+// what comes next. Of a view that was compacted (PrefixCache::Compact) it is `slots()` slots: what
+// survives of the tokens.
 class View {
  public:
   View() = default;
@@ -31,6 +32,9 @@ class View {
   std::span<const PageId> page_table() const { return table_; }
   std::int64_t tokens() const { return tokens_; }  // those of pages that were dropped, too
   PageGap gap() const { return gap_; }
+  // Those that the table holds: fewer than its tokens where it was compacted, and then a slot says
+  // nothing of a position.
+  std::int64_t slots() const { return tokens_ - compacted_; }
   std::int32_t leased_pages() const { return lease_.pages(); }
 
  private:
@@ -44,6 +48,7 @@ class View {
   std::vector<PageId> table_;
   std::int64_t tokens_ = 0;
   PageGap gap_;
+  std::int64_t compacted_ = 0;        // tokens without a slot; then there is no gap
   std::vector<TokenId> unpublished_;  // of the valid slots behind the lease; empty when private
   PageCopy copy_;                     // in flight, when from != kNoPage
   bool is_private_ = false;           // nothing more of it is published
