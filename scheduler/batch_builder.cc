@@ -33,6 +33,7 @@ void AskForToken(const Job& job, Sequence& sequence) {
 void BatchBuilder::Begin(std::uint64_t step) {
   batch_.step = step;
   batch_.copies.clear();
+  batch_.compactions.clear();
   batch_.sequences.clear();
   jobs_.clear();
   tokens_left_ = max_tokens_;
@@ -45,9 +46,29 @@ std::int64_t BatchBuilder::ChunkTokens(const Job& job, std::int64_t limit) {
   }
   if (job.policy != nullptr) {
     const std::int64_t exact = job.exact_tokens() - job.view.tokens();
-    tokens = std::min(tokens, exact > 0 ? exact : job.policy->max_chunk());
+    tokens = std::min(tokens, exact > 0 ? exact : job.policy->max_chunk(job.next_slot()));
   }
   return tokens;
+}
+
+// What the job's policy makes of it.
+void BatchBuilder::Keep(const Job& job, Sequence& sequence) {
+  const radix::View& kept = job.survivors.is_open() ? job.survivors : job.view;
+  sequence.pages = kept.page_table();
+  sequence.gap = job.view.gap();
+  sequence.window = job.policy->window();
+  sequence.compacted = job.view.tokens() - job.next_slot();
+  if (const auto observed = job.policy->observed(job.prompt_tokens, sequence.first_position)) {
+    sequence.observation = {job.observer, observed->from, observed->by};
+  }
+  const std::optional<kernels::KeepRule> keep = job.compaction();
+  CHECK(keep.has_value() || !job.survivors.is_open());
+  if (!keep) return;
+  batch_.compactions.push_back({.observer = job.observer,
+                                .from = job.view.page_table(),
+                                .slots = job.view.slots(),
+                                .to = sequence.pages,
+                                .keep = *keep});
 }
 
 void BatchBuilder::Add(Job& job, std::int64_t tokens) {
@@ -64,10 +85,11 @@ void BatchBuilder::Add(Job& job, std::int64_t tokens) {
   sequence.tokens = std::span(job.tokens)
                         .subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(tokens));
   sequence.first_position = first;
-  sequence.pages = job.view.page_table();
-  sequence.gap = job.view.gap();
   sequence.open_page = job.open_page;
-  if (job.policy != nullptr) sequence.window = job.policy->window();
+  if (job.policy == nullptr)
+    sequence.pages = job.view.page_table();
+  else
+    Keep(job, sequence);
   sequence.wants_logprob = job.request.wants_logprobs;
   sequence.top_logprobs = job.request.top_logprobs;
   sequence.scored = Scored(job, first, end);

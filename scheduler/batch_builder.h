@@ -26,8 +26,9 @@ class BatchBuilder {
   static std::int64_t ChunkTokens(const Job& job, std::int64_t limit);
 
   // The job's next `tokens` tokens, for which its view has room; 1..tokens_left(), and the job is
-  // not in the batch yet. Asks for the job's copy-on-write in its first step, for the scores of a
-  // prompt that is to be scored, and for a token where the known ones end.
+  // not in the batch yet. Asks for the job's copy-on-write in its first step, for its compaction
+  // where its policy wants one, for the scores of a prompt that is to be scored, and for a token
+  // where the known ones end.
   void Add(Job& job, std::int64_t tokens);
 
   std::int64_t tokens_left() const { return tokens_left_; }
@@ -38,6 +39,8 @@ class BatchBuilder {
   std::span<Job* const> jobs() const { return jobs_; }
 
  private:
+  void Keep(const Job& job, Sequence& sequence);
+
   const std::int64_t max_tokens_;
   const radix::PrefixCache& cache_;
 

@@ -38,6 +38,7 @@ void Scheduler::Impl::Complete(const StepResult& result, Tick now) {
 void Scheduler::Impl::CompleteJob(Job& job, const Sequence& sequence, const SequenceResult& result,
                                   Tick now) {
   const bool is_exact = sequence.first_position < job.exact_tokens();
+  if (sequence.first_slot() < job.view.slots()) pages_.Compacted(job, sequence.first_slot());
   cache_.Append(job.view, sequence.tokens, is_exact ? Exactness::kExact : Exactness::kInexact);
   Count(job, sequence);
   if (job.state == RequestState::kEnding) {

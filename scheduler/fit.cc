@@ -14,9 +14,7 @@ std::int64_t PoolSlots(const radix::Options& cache) {
   return std::int64_t{cache.pages} * cache.page_size;
 }
 
-}  // namespace
-
-absl::Status CheckPolicy(const Options& options, const radix::Options& cache,
+absl::Status CheckWindow(const Options& options, const radix::Options& cache,
                          const KvPolicy& policy) {
   if (policy.sinks < 0 || policy.sinks > kernels::KeyWindow::kMaxSinks) {
     return absl::InvalidArgumentError(
@@ -45,11 +43,59 @@ absl::Status CheckPolicy(const Options& options, const radix::Options& cache,
   return absl::OkStatus();
 }
 
+// The most pages at once until a prompt has been computed and compacted.
+std::int64_t PeakPages(const Options& options, const radix::Options& cache, const KvPolicy& policy,
+                       std::int64_t prompt_tokens) {
+  const auto survival = MakePolicy(policy, cache.page_size, options.max_batch_tokens)
+                            ->survival(prompt_tokens, prompt_tokens);
+  if (!survival) return PagesFor(prompt_tokens, cache.page_size);
+  return PagesFor(survival->before, cache.page_size) + PagesFor(survival->after, cache.page_size);
+}
+
+absl::Status CheckBudget(const Options& options, const radix::Options& cache,
+                         const KvPolicy& policy) {
+  const auto between = [](const char* name, std::int64_t value, std::int64_t most) {
+    if (1 <= value && value <= most) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(name, " must be between 1 and ", most));
+  };
+  for (const absl::Status& status :
+       {between("observe", policy.observe, KvPolicy::kMaxObserved),
+        between("history", policy.history, kernels::KeepRule::kMaxHistory),
+        between("pooled", policy.pooled, kernels::KeepRule::kMaxPooled)}) {
+    if (!status.ok()) return status;
+  }
+  if (policy.pooled % 2 == 0) return absl::InvalidArgumentError("pooled must be odd");
+  if (policy.budget < 1) return absl::InvalidArgumentError("the budget must be at least 1");
+  if (policy.recent < 0 || policy.recent > policy.budget) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(policy.recent, " recent tokens are not within the budget of ", policy.budget));
+  }
+  if (policy.budget > options.context_length) {
+    return absl::OutOfRangeError(absl::StrCat("the budget of ", policy.budget,
+                                              " tokens is over the context of ",
+                                              options.context_length));
+  }
+  const std::int64_t pages = PeakPages(options, cache, policy, /*prompt_tokens=*/1);
+  if (pages <= cache.pages) return absl::OkStatus();
+  return absl::OutOfRangeError(absl::StrCat("a budget of ", policy.budget, " tokens takes up to ",
+                                            pages, " pages: over the KV pool of ", cache.pages));
+}
+
+}  // namespace
+
+absl::Status CheckPolicy(const Options& options, const radix::Options& cache,
+                         const KvPolicy& policy) {
+  if (policy.type == KvPolicy::Type::kStreaming) return CheckWindow(options, cache, policy);
+  return CheckBudget(options, cache, policy);
+}
+
 absl::Status CheckFits(const Options& options, const radix::Options& cache,
                        std::int64_t prompt_tokens, std::int64_t max_tokens,
                        const std::optional<KvPolicy>& policy) {
   if (policy) {
     if (absl::Status status = CheckPolicy(options, cache, *policy); !status.ok()) return status;
+  }
+  if (policy && policy->type == KvPolicy::Type::kStreaming) {
     const std::int64_t tokens = std::max<std::int64_t>(max_tokens, 1);
     if (tokens <= kMaxPolicyTokens - prompt_tokens) return absl::OkStatus();
     return absl::OutOfRangeError(absl::StrCat("the prompt has ", prompt_tokens, " tokens, with ",
@@ -67,17 +113,29 @@ absl::Status CheckFits(const Options& options, const radix::Options& cache,
                                               " tokens and max_tokens is ", max_tokens,
                                               ": together over the context of ", context));
   }
-  return absl::OkStatus();
+  if (!policy) return absl::OkStatus();
+  const std::int64_t pages = PeakPages(options, cache, *policy, prompt_tokens);
+  if (pages <= cache.pages) return absl::OkStatus();
+  return absl::OutOfRangeError(absl::StrCat(
+      "the prompt has ", prompt_tokens, " tokens, which take ", pages, " pages while a budget of ",
+      policy->budget, " survives: over the KV pool of ", cache.pages));
 }
 
 OutputBound MaxOutput(const Options& options, const radix::Options& cache,
                       std::int64_t prompt_tokens, std::int64_t max_tokens,
                       const std::optional<KvPolicy>& policy) {
   OutputBound bound{.tokens = max_tokens, .limit = LengthLimit::kMaxTokens};
-  const std::int64_t context = (policy ? kMaxPolicyTokens : options.context_length) - prompt_tokens;
+  const bool streams = policy && policy->type == KvPolicy::Type::kStreaming;
+  const std::int64_t context =
+      (streams ? kMaxPolicyTokens : options.context_length) - prompt_tokens;
   if (context < bound.tokens) bound = {.tokens = context, .limit = LengthLimit::kContext};
-  if (policy) return bound;
-  const std::int64_t pool = PoolSlots(cache) - prompt_tokens + 1;
+  if (policy && policy->type != KvPolicy::Type::kSnapKv) return bound;
+  std::int64_t pool = PoolSlots(cache) - prompt_tokens + 1;
+  // Computed again after a preemption, prompt and answer are there at once.
+  if (policy && prompt_tokens > policy->budget) {
+    const std::int64_t left = cache.pages - PagesFor(prompt_tokens, cache.page_size);
+    pool = left * cache.page_size - policy->budget + 1;
+  }
   if (pool < bound.tokens) bound = {.tokens = pool, .limit = LengthLimit::kPool};
   return bound;
 }

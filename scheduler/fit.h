@@ -11,7 +11,8 @@ namespace banyan::scheduler {
 
 // Tokens that a request with this prompt, which passes CheckFits, may really produce, and what
 // bounds them: at least 1, or 0 where max_tokens is. n tokens of output need prompt + n tokens of
-// context, and pages for all but the last one. A policy lifts both.
+// context, and pages for all but the last one. A streaming policy lifts both, a budget the pages
+// (with snapkv those of the prompt).
 struct OutputBound {
   std::int64_t tokens = 0;
   LengthLimit limit = LengthLimit::kNone;

@@ -62,8 +62,11 @@ struct Job {
   // While it runs. view.tokens() is the number of tokens whose KV is computed: never the last one
   // of the answer's, because nothing attends to it.
   radix::View view;
-  std::int32_t open_page = -1;      // among those that run: no other of them has this number
-  std::int64_t reserved_pages = 0;  // promised and not taken
+  // Open while a step in flight copies to it what survives of `view`, which it then replaces.
+  radix::View survivors;
+  std::int32_t open_page = -1;  // among those that run: no other of them has this number
+  std::int32_t observer = kernels::Observation::kNobody;  // of its own, where it has a policy
+  std::int64_t reserved_pages = 0;                        // promised and not taken
   std::set<Job*, ServedFirst> followers;
   std::multiset<Tick> follower_dues;  // theirs: it has the priority of the most urgent one
   bool in_batch = false;              // a step in flight names its pages
@@ -87,9 +90,25 @@ struct Job {
     if (policy == nullptr) return std::numeric_limits<std::int64_t>::max();
     return policy->exact_tokens(prompt_tokens);
   }
+  // So many of the known ones may come from the cache.
+  std::int64_t max_cached() const {
+    const std::int64_t most = known_tokens() - 1;
+    return policy == nullptr ? most : std::min(most, policy->max_cached(prompt_tokens));
+  }
+  bool was_compacted() const { return view.slots() < view.tokens(); }
+  // What of its slots survives before its next token; nothing: all of them. While it runs.
+  std::optional<kernels::KeepRule> compaction() const {
+    if (policy == nullptr) return std::nullopt;
+    return policy->compaction(prompt_tokens, view.tokens(), view.slots());
+  }
+  // Those that the next token finds valid.
+  std::int64_t next_slot() const {
+    const std::optional<kernels::KeepRule> keep = compaction();
+    return keep ? keep->kept(view.slots()) : view.slots();
+  }
   // Of those that were computed: what the last one did not see.
   std::int64_t dropped_tokens() const {
-    return policy == nullptr ? 0 : policy->dropped_tokens(computed_tokens);
+    return policy == nullptr ? 0 : policy->dropped_tokens(prompt_tokens, computed_tokens);
   }
   // Of a prompt to be scored: up to here its scores were sent.
   std::int64_t scored_tokens() const {

@@ -87,7 +87,7 @@ void Scheduler::Impl::LimitPrompts() {
 
 // False when the job itself had to go.
 bool Scheduler::Impl::MakeRoom(Job& job, Tick now) {
-  while (!pages_.Take(job, job.view.tokens() + 1)) {
+  while (!pages_.Take(job, 1)) {
     CHECK(running_.size() > 1);  // alone it has the whole pool, and ends before it needs more
     Job& last = *running_.back();
     Preempt(last, now);
@@ -189,7 +189,7 @@ void Scheduler::Impl::RunPrefills(Tick now) {
     Job& job = *it->job;
     const std::int64_t tokens = BatchBuilder::ChunkTokens(job, batch_.tokens_left() - kept);
     if (tokens <= 0) continue;
-    if (!pages_.Take(job, job.view.tokens() + tokens)) {
+    if (!pages_.Take(job, tokens)) {
       // A page that it gave back is still copied from, by one that runs: it waits for that.
       CHECK(job.policy != nullptr);
       continue;

@@ -18,7 +18,7 @@ PageBudget::PageBudget(const Options& options, radix::PrefixCache& cache)
 std::int64_t PageBudget::MaxCached(const Job& job) const {
   if (options_.prefix_caching == PrefixCaching::kOff) return 0;
   const bool scoring = job.request.score_prompt && job.scored_tokens() < job.prompt_tokens;
-  return scoring ? job.scored_tokens() : std::min(job.known_tokens() - 1, job.exact_tokens());
+  return scoring ? job.scored_tokens() : job.max_cached();
 }
 
 PageBudget::Offer PageBudget::Ask(const Job& job) {
@@ -57,20 +57,45 @@ bool PageBudget::Admit(Job& job, const Offer& offer, std::span<Job* const> runni
   job.reserved_pages = Wanted(job, job.view.leased_pages(), {});
   reserved_ += job.reserved_pages;
   CHECK(cache_.available_pages() >= reserved_);
+  if (job.policy != nullptr) {
+    if (observers_.empty()) observers_.push_back(known_observers_++);
+    job.observer = observers_.back();
+    observers_.pop_back();
+  }
   return true;
 }
 
-bool PageBudget::Take(Job& job, std::int64_t slots) {
-  const std::int64_t has =
-      static_cast<std::int64_t>(job.view.page_table().size()) + job.view.gap().dropped;
-  const std::int64_t more = Pages(slots) - has;
+bool PageBudget::Take(Job& job, std::int64_t tokens) {
+  const bool moves = job.compaction().has_value() && !job.was_compacted();
+  std::int64_t has = 0;
+  if (!moves)
+    has = static_cast<std::int64_t>(job.view.page_table().size()) + job.view.gap().dropped;
+  const std::int64_t more = Pages(job.next_slot() + tokens) - has;
   if (more <= 0) return true;
-  const std::int64_t promised = std::min(more, job.reserved_pages);
+  // What was promised to the survivors is for them alone.
+  const std::int64_t held = moves || job.was_compacted() ? 0 : PagesOfSurvivors(job);
+  const std::int64_t promised = std::clamp<std::int64_t>(job.reserved_pages - held, 0, more);
   if (cache_.available_pages() - (reserved_ - promised) < more) return false;
-  CHECK(cache_.Grow(job.view, static_cast<std::int32_t>(more)));
+  if (moves) {
+    job.survivors = cache_.OpenPrivate(
+        cache_.OpenNamespace(NamespaceName(job.request.tenant, job.request.cache_salt)));
+  }
+  CHECK(cache_.Grow(moves ? job.survivors : job.view, static_cast<std::int32_t>(more)));
   job.reserved_pages -= promised;
   reserved_ -= promised;
   return true;
+}
+
+// What it was exactly stays in the tree.
+void PageBudget::Compacted(Job& job, std::int64_t slots) {
+  const std::int64_t tokens = job.view.tokens();
+  if (!job.survivors.is_open()) {
+    cache_.Compact(job.view, tokens, slots);
+    return;
+  }
+  cache_.Compact(job.survivors, tokens, slots);
+  cache_.Close(job.view, PrefixCache::Tail::kAdopt);
+  job.view = std::move(job.survivors);
 }
 
 void PageBudget::DropUnseen(Job& job) {
@@ -92,6 +117,10 @@ void PageBudget::Release(Job& job, PrefixCache::Tail tail) {
   reserved_ -= job.reserved_pages;
   job.reserved_pages = 0;
   CHECK(reserved_ >= 0);
+  if (job.observer != kernels::Observation::kNobody) {
+    observers_.push_back(std::exchange(job.observer, kernels::Observation::kNobody));
+  }
+  if (job.survivors.is_open()) cache_.Close(job.survivors, PrefixCache::Tail::kDiscard);
   cache_.Close(job.view, tail);
   open_pages_.push_back(std::exchange(job.open_page, -1));
 }
@@ -105,7 +134,10 @@ std::int64_t PageBudget::Pages(std::int64_t slots) const {
 std::int64_t PageBudget::Wanted(const Job& job, std::int64_t pages, PageGap gap) const {
   const std::int64_t taken = pages + gap.dropped;
   std::int64_t wanted = Pages(job.known_tokens()) - taken;
-  if (job.policy != nullptr) {
+  if (const std::int64_t survivors = PagesOfSurvivors(job); survivors > 0) {
+    const std::int64_t before = job.policy->survival(job.prompt_tokens, job.known_tokens())->before;
+    wanted = Pages(std::min(job.known_tokens(), before)) - taken + survivors;
+  } else if (job.policy != nullptr) {
     const std::int64_t exact = job.exact_tokens() / cache_.options().page_size;
     const std::int64_t end = gap.front + gap.dropped;
     const std::int64_t given_back = std::max<std::int64_t>(end - std::max(exact, gap.front), 0);
@@ -113,6 +145,13 @@ std::int64_t PageBudget::Wanted(const Job& job, std::int64_t pages, PageGap gap)
     wanted = std::min(wanted, job.policy->max_own_pages() - own);
   }
   return std::max<std::int64_t>(wanted, 0);
+}
+
+// What its first compaction copies to; 0 where there is none to come.
+std::int64_t PageBudget::PagesOfSurvivors(const Job& job) const {
+  if (job.policy == nullptr) return 0;
+  const auto survival = job.policy->survival(job.prompt_tokens, job.known_tokens());
+  return survival ? Pages(survival->after) : 0;
 }
 
 // Pages beyond those of its known tokens that the job's next tokens may need.

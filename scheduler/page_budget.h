@@ -43,10 +43,14 @@ class PageBudget {
   // CheckFits.
   bool Admit(Job& job, const Offer& offer, std::span<Job* const> running);
 
-  // Grows the view to hold `slots` slots: from what was promised, else from what nobody was
-  // promised. False, and nothing changed, when that is not enough; never within the known tokens
-  // that were promised.
-  bool Take(Job& job, std::int64_t slots);
+  // Grows the view to hold `tokens` more: from what was promised, else from what nobody was
+  // promised. Where the view is compacted first, and has never been, job.survivors is opened and
+  // grown instead. False, and nothing changed, when that is not enough; never within the known
+  // tokens that were promised.
+  bool Take(Job& job, std::int64_t tokens);
+
+  // A step has compacted the job's view, down to so many slots.
+  void Compacted(Job& job, std::int64_t slots);
 
   // Gives up what the job's policy says that nothing sees any more. Its view is private.
   void DropUnseen(Job& job);
@@ -59,12 +63,15 @@ class PageBudget {
  private:
   std::int64_t Pages(std::int64_t slots) const;
   std::int64_t Wanted(const Job& job, std::int64_t pages, PageGap gap) const;
+  std::int64_t PagesOfSurvivors(const Job& job) const;
   std::int64_t Headroom(const Job& job) const;
 
   const Options options_;
   radix::PrefixCache& cache_;
   std::int64_t reserved_ = 0;
   std::vector<std::int32_t> open_pages_;  // that nobody has
+  std::vector<std::int32_t> observers_;   // that no job has
+  std::int32_t known_observers_ = 0;      // 0 .. known_observers_ - 1, all that there ever were
 };
 
 }  // namespace banyan::scheduler

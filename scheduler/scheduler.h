@@ -84,8 +84,8 @@ absl::Status CheckPolicy(const Options& options, const radix::Options& cache,
 
 // Whether a request of that size can ever run: kOutOfRange with the numbers when prompt + 1 is over
 // the pool or the context, or prompt + max_tokens over the context. max_tokens < 0: none was given.
-// With a policy, which passes CheckPolicy, both are bounded by kMaxPolicyTokens alone. Pure; I/O
-// threads ask it before they submit.
+// Under a streaming policy both are bounded by kMaxPolicyTokens alone; with a budget the pool has
+// the whole prompt and what survives of it at once. Pure; I/O threads ask it before they submit.
 absl::Status CheckFits(const Options& options, const radix::Options& cache,
                        std::int64_t prompt_tokens, std::int64_t max_tokens,
                        const std::optional<KvPolicy>& policy = std::nullopt);

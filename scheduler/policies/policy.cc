@@ -1,6 +1,9 @@
 #include "scheduler/policies/policy.h"
 
 #include "base/check.h"
+#include "scheduler/policies/h2o.h"
+#include "scheduler/policies/scissorhands.h"
+#include "scheduler/policies/snapkv.h"
 #include "scheduler/policies/streaming.h"
 
 namespace banyan::scheduler {
@@ -10,6 +13,12 @@ std::unique_ptr<const Policy> MakePolicy(const KvPolicy& policy, std::int32_t pa
   switch (policy.type) {
     case KvPolicy::Type::kStreaming:
       return std::make_unique<Streaming>(policy, page_size, max_batch_tokens);
+    case KvPolicy::Type::kH2o:
+      return std::make_unique<H2o>(policy, page_size);
+    case KvPolicy::Type::kScissorhands:
+      return std::make_unique<Scissorhands>(policy, page_size);
+    case KvPolicy::Type::kSnapKv:
+      return std::make_unique<SnapKv>(policy, page_size);
   }
   CHECK(false);
 }

@@ -32,7 +32,7 @@ std::int64_t Streaming::max_own_pages() const {
   return span + std::max<std::int64_t>(front_ - whole, 0);
 }
 
-std::int64_t Streaming::dropped_tokens(std::int64_t tokens) const {
+std::int64_t Streaming::dropped_tokens(std::int64_t /*prompt_tokens*/, std::int64_t tokens) const {
   return std::max<std::int64_t>(tokens - window_.capacity(), 0);
 }
 

@@ -28,11 +28,11 @@ class Streaming final : public Policy {
 
   KvPolicy::Type type() const override { return KvPolicy::Type::kStreaming; }
   std::int64_t exact_tokens(std::int64_t) const override { return window_.capacity(); }
-  std::int64_t max_chunk() const override { return max_chunk_; }
+  std::int64_t max_chunk(std::int64_t) const override { return max_chunk_; }
   kernels::KeyWindow window() const override { return window_; }
   Unseen unseen(std::int64_t tokens) const override;
   std::int64_t max_own_pages() const override;
-  std::int64_t dropped_tokens(std::int64_t tokens) const override;
+  std::int64_t dropped_tokens(std::int64_t prompt_tokens, std::int64_t tokens) const override;
 
  private:
   const kernels::KeyWindow window_;

@@ -1,0 +1,13 @@
+#include "scheduler/policies/scissorhands.h"
+
+#include <algorithm>
+
+namespace banyan::scheduler {
+
+Scissorhands::Scissorhands(const KvPolicy& policy, std::int32_t page_size)
+    : Rolling({.budget = policy.budget, .recent = RecentOf(policy), .history = policy.history},
+              kernels::SlotImportance::kHistory,
+              /*bulk=*/std::max<std::int64_t>(page_size, policy.budget / 4), policy.observe,
+              page_size) {}
+
+}  // namespace banyan::scheduler
