@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -75,29 +76,44 @@ std::uint64_t FakeModel::Sum(SlotAt slot_at, std::int64_t position, std::int64_t
 
 template <class SlotAt>
 FakeModel::Slot FakeModel::Next(SlotAt slot_at, TokenId token, std::int64_t position,
-                                kernels::KeyWindow window) {
-  if (!window.cuts(position)) {
+                                kernels::KeyWindow window, std::int64_t compacted) {
+  if (!window.cuts(position) && compacted == 0) {
     if (position == 0) return After(nullptr, token, position);
     const Slot before = slot_at(position - 1);
     return After(&before, token, position);
   }
-  const std::uint64_t seen = Sum(slot_at, position, position - 1, window);
+  const std::int64_t slot = position - compacted;
+  const std::uint64_t seen = Sum(slot_at, slot, slot - 1, window);
   return {token, position, Mix(~seen ^ Mix(static_cast<std::uint64_t>(token)))};
 }
 
-std::size_t FakeModel::Index(std::span<const PageId> pages, std::int64_t position,
-                             PageGap gap) const {
-  const PageId page = pages[gap.place(position / page_size_)];
-  return static_cast<std::size_t>(std::int64_t{page} * page_size_ + position % page_size_);
+std::vector<FakeModel::Slot> FakeModel::Survivors(const std::vector<Slot>& slots,
+                                                  const kernels::KeepRule& keep) {
+  EXPECT_TRUE(keep.is_sound());
+  const auto recent = static_cast<std::ptrdiff_t>(keep.recent);
+  const auto budget = static_cast<std::size_t>(keep.kept(std::ssize(slots)));
+  std::vector<Slot> kept(slots.begin(), slots.end() - recent);
+  std::sort(kept.begin(), kept.end(),
+            [](const Slot& a, const Slot& b) { return Mix(a.path) > Mix(b.path); });
+  kept.resize(budget - static_cast<std::size_t>(recent));
+  std::sort(kept.begin(), kept.end(),
+            [](const Slot& a, const Slot& b) { return a.position < b.position; });
+  kept.insert(kept.end(), slots.end() - recent, slots.end());
+  return kept;
 }
 
-std::size_t FakeModel::Index(const Sequence& sequence, std::int64_t position,
-                             std::int64_t tokens) const {
-  const std::int64_t own = (tokens - 1) / page_size_;
-  if (open_pages_ == 0 || position / page_size_ != own)
-    return Index(sequence.pages, position, sequence.gap);
+std::size_t FakeModel::Index(std::span<const PageId> pages, std::int64_t slot, PageGap gap) const {
+  const PageId page = pages[gap.place(slot / page_size_)];
+  return static_cast<std::size_t>(std::int64_t{page} * page_size_ + slot % page_size_);
+}
+
+std::size_t FakeModel::Index(const Sequence& sequence, std::int64_t slot,
+                             std::int64_t slots) const {
+  const std::int64_t own = (slots - 1) / page_size_;
+  if (open_pages_ == 0 || slot / page_size_ != own)
+    return Index(sequence.pages, slot, sequence.gap);
   const std::int64_t page = std::int64_t{pages_} + sequence.open_page;
-  return static_cast<std::size_t>(page * page_size_ + position % page_size_);
+  return static_cast<std::size_t>(page * page_size_ + slot % page_size_);
 }
 
 // From the open page to the one that the table names.
@@ -109,17 +125,17 @@ void FakeModel::Seal(const Sequence& sequence, std::int64_t page) {
 }
 
 void FakeModel::Write(const Sequence& sequence) {
-  std::int64_t position = sequence.first_position;
+  std::int64_t slot = sequence.first_slot();
   for (const TokenId token : sequence.tokens) {
-    if (position % page_size_ == 0) {
-      Poison(sequence.pages[sequence.gap.place(position / page_size_)]);
+    if (slot % page_size_ == 0) {
+      Poison(sequence.pages[sequence.gap.place(slot / page_size_)]);
       if (open_pages_ > 0) Poison(pages_ + sequence.open_page);
     }
-    const auto slot_at = [&](std::int64_t p) { return slots_[Index(sequence, p, position + 1)]; };
-    slots_[Index(sequence, position, position + 1)] =
-        Next(slot_at, token, position, sequence.window);
-    ++position;
-    if (open_pages_ > 0 && position % page_size_ == 0) Seal(sequence, position / page_size_ - 1);
+    const auto slot_at = [&](std::int64_t s) { return slots_[Index(sequence, s, slot + 1)]; };
+    slots_[Index(sequence, slot, slot + 1)] =
+        Next(slot_at, token, slot + sequence.compacted, sequence.window, sequence.compacted);
+    ++slot;
+    if (open_pages_ > 0 && slot % page_size_ == 0) Seal(sequence, slot / page_size_ - 1);
   }
 }
 
@@ -135,12 +151,39 @@ void FakeModel::Copy(const Batch& batch) {
   }
 }
 
+void FakeModel::Compact(const Batch& batch) {
+  for (const kernels::KvCompaction& compaction : batch.compactions) {
+    std::vector<Slot> slots;
+    for (std::int64_t i = 0; i < compaction.slots; ++i)
+      slots.push_back(slots_[Index(compaction.from, i)]);
+    EXPECT_EQ(observed_[compaction.observer], compaction.slots) << "not all were observed";
+    const std::vector<Slot> kept = Survivors(slots, compaction.keep);
+    for (const PageId page : compaction.to) Poison(page);
+    for (std::size_t i = 0; i < kept.size(); ++i)
+      slots_[Index(compaction.to, static_cast<std::int64_t>(i))] = kept[i];
+    observed_[compaction.observer] = std::ssize(kept);
+  }
+}
+
+// As kernels/kv_compaction.h wants it.
+void FakeModel::Observe(const Sequence& sequence) {
+  const kernels::Observation& seen = sequence.observation;
+  const std::int64_t end = sequence.first_slot() + std::ssize(sequence.tokens);
+  if (!seen.is_made() || end + sequence.compacted <= seen.from) return;
+  const std::int64_t first = std::max(sequence.first_position, seen.from);
+  if (first == seen.from) observed_[seen.observer] = first - sequence.compacted;
+  EXPECT_EQ(observed_[seen.observer], first - sequence.compacted) << "each token is observed once";
+  observed_[seen.observer] = end;
+}
+
 StepResult FakeModel::Forward(const Batch& batch) {
   CheckBatch(batch);
   Copy(batch);
+  Compact(batch);
   StepResult result;
   result.step = batch.step;
   for (const Sequence& sequence : batch.sequences) {
+    Observe(sequence);
     Write(sequence);
     computed_ += static_cast<std::int64_t>(sequence.tokens.size());
   }
@@ -151,9 +194,9 @@ StepResult FakeModel::Forward(const Batch& batch) {
 
 void FakeModel::Answer(const Sequence& sequence, SequenceResult& answer) const {
   if (sequence.logits == Logits::kNone && sequence.scored.empty()) return;
-  const std::int64_t first = sequence.first_position;
+  const std::int64_t first = sequence.first_slot();
   const auto tokens = static_cast<std::int64_t>(sequence.tokens.size());
-  const auto slot_at = [&](std::int64_t p) { return slots_[Index(sequence, p, first + tokens)]; };
+  const auto slot_at = [&](std::int64_t s) { return slots_[Index(sequence, s, first + tokens)]; };
   for (std::size_t i = 0; i < sequence.scored.size(); ++i) {
     const std::int64_t position = first + static_cast<std::int64_t>(i);
     answer.scores.push_back(Score(Sum(slot_at, position, position, sequence.window),
@@ -173,9 +216,9 @@ StepResult FakeModel::Fail(const Batch& batch) {
   for (const Sequence& sequence : batch.sequences) {
     const auto tokens = static_cast<std::int64_t>(sequence.tokens.size());
     for (std::int64_t i = 0; i < tokens; ++i) {
-      const std::int64_t position = sequence.first_position + i;
-      slots_[Index(sequence.pages, position, sequence.gap)] = Slot{};
-      slots_[Index(sequence, position, position + 1)] = Slot{};
+      const std::int64_t slot = sequence.first_slot() + i;
+      slots_[Index(sequence.pages, slot, sequence.gap)] = Slot{};
+      slots_[Index(sequence, slot, slot + 1)] = Slot{};
     }
     computed_ += tokens;
   }
@@ -193,6 +236,23 @@ std::uint64_t FakeModel::SumOf(std::span<const TokenId> path, kernels::KeyWindow
   }
   const auto last = static_cast<std::int64_t>(path.size()) - 1;
   return Sum(slot_at, last, last, window);
+}
+
+std::vector<TokenId> FakeModel::TokensKept(std::vector<TokenId> prompt, std::int64_t count,
+                                           const Policy& policy) {
+  std::vector<TokenId> path = std::move(prompt);
+  const std::int64_t prompt_tokens = std::ssize(path);
+  std::vector<Slot> slots;
+  const auto slot_at = [&](std::int64_t s) { return slots[static_cast<std::size_t>(s)]; };
+  for (std::int64_t position = 0; std::ssize(path) < prompt_tokens + count; ++position) {
+    if (const auto keep = policy.compaction(prompt_tokens, position, std::ssize(slots)))
+      slots = Survivors(slots, *keep);
+    const std::int64_t slot = std::ssize(slots);
+    slots.push_back(
+        Next(slot_at, path[static_cast<std::size_t>(position)], position, {}, position - slot));
+    if (position + 1 == std::ssize(path)) path.push_back(Draw(Sum(slot_at, slot, slot, {}), {}));
+  }
+  return {path.begin() + prompt_tokens, path.end()};
 }
 
 TokenId FakeModel::TokenAfter(std::span<const TokenId> path, std::span<const TokenId> forbidden,
@@ -235,17 +295,19 @@ void FakeModel::CheckBatch(const Batch& batch) const {
     EXPECT_TRUE(open_pages.insert(sequence.open_page).second) << "an open page of two";
     ASSERT_GE(sequence.open_page, 0);
     ASSERT_TRUE(open_pages_ == 0 || sequence.open_page < open_pages_);
-    const std::int64_t end =
-        sequence.first_position + static_cast<std::int64_t>(sequence.tokens.size());
+    const std::int64_t first = sequence.first_slot();
+    const std::int64_t end = first + static_cast<std::int64_t>(sequence.tokens.size());
     const auto pages = static_cast<std::int64_t>(sequence.pages.size()) + sequence.gap.dropped;
     ASSERT_LE(end, pages * page_size_);
     CheckGap(sequence);
     for (const PageId page : sequence.pages) ASSERT_TRUE(page >= 0 && page < pages_);
-    for (std::int64_t p = sequence.first_position / page_size_; p * page_size_ < end; ++p) {
+    for (std::int64_t p = first / page_size_; p * page_size_ < end; ++p) {
       written.emplace(sequence.pages[sequence.gap.place(p)],
-                      std::max<std::int64_t>(sequence.first_position - p * page_size_, 0));
+                      std::max<std::int64_t>(first - p * page_size_, 0));
     }
   }
+  for (const kernels::KvCompaction& compaction : batch.compactions)
+    for (const PageId page : compaction.to) written[page] = 0;
   // A page that is written in this step belongs to one request; another may copy from it what was
   // written before.
   for (const PageCopy& copy : batch.copies) {

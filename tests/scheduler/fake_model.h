@@ -1,18 +1,21 @@
 // A model without arithmetic: each slot of its pages holds a token, its position and a hash of the
 // path up to it; what it samples is a hash of all that it reads back through the page table. A page
 // that is wrong, stale, shared too early or freed too early changes a token. Where a window cuts
-// what a token sees, its slot and its draw are hashes of what it sees.
+// what a token sees, its slot and its draw are hashes of what it sees. So they are where slots were
+// compacted: it keeps the recent ones and of the others those whose hash is greatest.
 //
 // With open pages it is one whose pages are sealed when they are full: until then their slots are
 // in the sequence's open page alone.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
 #include "base/ids.h"
 #include "model/batch.h"
+#include "scheduler/policies/policy.h"
 
 namespace banyan::scheduler {
 
@@ -31,6 +34,9 @@ class FakeModel {
   // forbidden.
   static TokenId TokenAfter(std::span<const TokenId> path, std::span<const TokenId> forbidden = {},
                             kernels::KeyWindow window = {});
+  // The `count` tokens that follow `prompt` under a policy that compacts, without any pages.
+  static std::vector<TokenId> TokensKept(std::vector<TokenId> prompt, std::int64_t count,
+                                         const Policy& policy);
   // What the model says of `token` after `path`, with `top` alternatives.
   static ScoredToken ScoreAfter(std::span<const TokenId> path, TokenId token, std::int32_t top,
                                 kernels::KeyWindow window = {});
@@ -53,13 +59,15 @@ class FakeModel {
   static std::uint64_t Sum(SlotAt slot_at, std::int64_t position, std::int64_t last,
                            kernels::KeyWindow window);
   template <class SlotAt>
-  static Slot Next(SlotAt slot_at, TokenId token, std::int64_t position, kernels::KeyWindow window);
+  static Slot Next(SlotAt slot_at, TokenId token, std::int64_t position, kernels::KeyWindow window,
+                   std::int64_t compacted = 0);
+  static std::vector<Slot> Survivors(const std::vector<Slot>& slots, const kernels::KeepRule& keep);
   static std::uint64_t SumOf(std::span<const TokenId> path, kernels::KeyWindow window);
   static std::uint64_t Attend(std::uint64_t sum, const Slot& slot);
-  std::size_t Index(std::span<const PageId> pages, std::int64_t position, PageGap gap = {}) const;
-  // Where the sequence's slot is, with `tokens` tokens computed: those of whole pages in them, or
-  // where there are open pages of that of the last one in it.
-  std::size_t Index(const Sequence& sequence, std::int64_t position, std::int64_t tokens) const;
+  std::size_t Index(std::span<const PageId> pages, std::int64_t slot, PageGap gap = {}) const;
+  // Where the sequence's slot is, with so many slots valid: those of whole pages in them, or where
+  // there are open pages of that of the last one in it.
+  std::size_t Index(const Sequence& sequence, std::int64_t slot, std::int64_t slots) const;
   void Write(const Sequence& sequence);
   void Seal(const Sequence& sequence, std::int64_t page);
   void Poison(PageId page);
@@ -67,11 +75,14 @@ class FakeModel {
   void CheckBatch(const Batch& batch) const;
   void CheckGap(const Sequence& sequence) const;
   void Copy(const Batch& batch);
+  void Compact(const Batch& batch);
+  void Observe(const Sequence& sequence);
 
   const std::int32_t page_size_;
   const std::int32_t pages_;
   const std::int32_t open_pages_;  // their slots are behind those of the pages
   std::vector<Slot> slots_;
+  std::map<std::int32_t, std::int64_t> observed_;  // slots, by observer
   std::int64_t computed_ = 0;
 };
 
