@@ -1,5 +1,6 @@
 #include "server/kv_policy.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -11,12 +12,53 @@ namespace {
 
 using scheduler::KvPolicy;
 
+constexpr KvPolicyMember kSinks = {
+    "sinks", 0, kernels::KeyWindow::kMaxSinks,
+    [](KvPolicy& policy, std::int64_t value) { policy.sinks = static_cast<std::int32_t>(value); }};
+constexpr KvPolicyMember kWindow = {
+    "window", 1, scheduler::kMaxPolicyTokens,
+    [](KvPolicy& policy, std::int64_t value) { policy.window = value; }};
+constexpr KvPolicyMember kBudget = {
+    "budget", 1, scheduler::kMaxPolicyTokens,
+    [](KvPolicy& policy, std::int64_t value) { policy.budget = value; }};
+constexpr KvPolicyMember kRecent = {
+    "recent", 1, scheduler::kMaxPolicyTokens,
+    [](KvPolicy& policy, std::int64_t value) { policy.recent = value; }};
+constexpr KvPolicyMember kObserve = {"observe", 1, KvPolicy::kMaxObserved,
+                                     [](KvPolicy& policy, std::int64_t value) {
+                                       policy.observe = static_cast<std::int32_t>(value);
+                                     }};
+constexpr KvPolicyMember kHistory = {"history", 1, kernels::KeepRule::kMaxHistory,
+                                     [](KvPolicy& policy, std::int64_t value) {
+                                       policy.history = static_cast<std::int32_t>(value);
+                                     }};
+constexpr KvPolicyMember kPooled = {
+    "pooled", 1, kernels::KeepRule::kMaxPooled,
+    [](KvPolicy& policy, std::int64_t value) { policy.pooled = static_cast<std::int32_t>(value); }};
+
+constexpr KvPolicyMember kStreamingMembers[] = {kSinks, kWindow};
+constexpr KvPolicyMember kH2oMembers[] = {kBudget, kRecent, kObserve};
+constexpr KvPolicyMember kScissorhandsMembers[] = {kBudget, kRecent, kObserve, kHistory};
+constexpr KvPolicyMember kSnapKvMembers[] = {kBudget, kRecent, kObserve, kPooled};
+
+std::string NamesOf(std::span<const KvPolicyMember> members) {
+  std::string names;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const bool is_last = i + 1 == members.size();
+    absl::StrAppend(&names, i == 0 ? "" : is_last ? " or " : ", ", std::string(members[i].name));
+  }
+  return names;
+}
+
 absl::Status SetMember(std::string_view member, KvPolicy& policy) {
   const std::size_t equals = member.find('=');
   const std::string name(member.substr(0, equals));
-  if (name != "sinks" && name != "window") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", name, "' is no member of a streaming policy (use sinks or window)"));
+  const std::span<const KvPolicyMember> members = MembersOf(policy.type);
+  const auto found = std::ranges::find(members, name, &KvPolicyMember::name);
+  if (found == members.end()) {
+    return absl::InvalidArgumentError(absl::StrCat("'", name, "' is no member of a ",
+                                                   std::string(Name(policy.type)), " policy (use ",
+                                                   NamesOf(members), ")"));
   }
   const std::string_view text =
       equals == std::string_view::npos ? std::string_view() : member.substr(equals + 1);
@@ -24,22 +66,35 @@ absl::Status SetMember(std::string_view member, KvPolicy& policy) {
   if (!value.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(name, ": ", value.status().message()));
   }
-  if (*value < 0 || *value > scheduler::kMaxPolicyTokens) {
+  if (*value < found->least || *value > found->most) {
     return absl::InvalidArgumentError(
-        absl::StrCat(name, " must be between 0 and ", scheduler::kMaxPolicyTokens));
+        absl::StrCat(name, " must be between ", found->least, " and ", found->most));
   }
-  if (name == "sinks") {
-    policy.sinks = static_cast<std::int32_t>(*value);
-  } else {
-    policy.window = *value;
-  }
+  found->set(policy, *value);
   return absl::OkStatus();
 }
 
 }  // namespace
 
+std::span<const KvPolicyMember> MembersOf(KvPolicy::Type type) {
+  switch (type) {
+    case KvPolicy::Type::kStreaming:
+      return kStreamingMembers;
+    case KvPolicy::Type::kH2o:
+      return kH2oMembers;
+    case KvPolicy::Type::kScissorhands:
+      return kScissorhandsMembers;
+    case KvPolicy::Type::kSnapKv:
+      return kSnapKvMembers;
+  }
+  return {};
+}
+
 std::optional<KvPolicy::Type> FindKvPolicyType(std::string_view name) {
-  if (name == Name(KvPolicy::Type::kStreaming)) return KvPolicy::Type::kStreaming;
+  for (int i = 0; i < scheduler::kKvPolicyTypes; ++i) {
+    const auto type = static_cast<KvPolicy::Type>(i);
+    if (name == Name(type)) return type;
+  }
   return std::nullopt;
 }
 

@@ -2,7 +2,9 @@
 // --kv-policy takes.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -14,7 +16,16 @@
 namespace banyan::server {
 
 inline constexpr std::string_view kExactPolicy = "exact";
-inline constexpr std::string_view kKnownPolicies = "exact or streaming";
+inline constexpr std::string_view kKnownPolicies = "exact, streaming, h2o, scissorhands or snapkv";
+
+// A number that belongs to policies of a type.
+struct KvPolicyMember {
+  std::string_view name;
+  std::int64_t least = 0;
+  std::int64_t most = 0;
+  void (*set)(scheduler::KvPolicy& policy, std::int64_t value) = nullptr;
+};
+std::span<const KvPolicyMember> MembersOf(scheduler::KvPolicy::Type type);
 
 // None for a name that is not known, and for kExactPolicy.
 std::optional<scheduler::KvPolicy::Type> FindKvPolicyType(std::string_view name);

@@ -35,6 +35,8 @@ struct Row {
 constexpr const char* kRequests = "banyan_requests_total";
 constexpr const char* kRequestsHelp = "Requests that ended, by how.";
 constexpr const char* kSuccess = "vllm:request_success_total";
+constexpr const char* kDropped = "banyan_kv_policy_dropped_tokens_total";
+constexpr const char* kDroppedHelp = "Tokens whose KV their request's policy dropped.";
 
 constexpr Row<Counter> kCounters[] = {
     {Counter::kRequestsStop,
@@ -91,8 +93,10 @@ constexpr Row<Counter> kCounters[] = {
      "Pages computed twice and shared when they were full."},
     {Counter::kCopiedPages, "banyan_kv_copied_pages_total",
      "Partly matching pages that were copied on write."},
-    {Counter::kDroppedByStreaming, "banyan_kv_policy_dropped_tokens_total",
-     "Tokens whose KV their request's policy dropped.", "policy", "streaming"},
+    {Counter::kDroppedByStreaming, kDropped, kDroppedHelp, "policy", "streaming"},
+    {Counter::kDroppedByH2o, kDropped, kDroppedHelp, "policy", "h2o"},
+    {Counter::kDroppedByScissorhands, kDropped, kDroppedHelp, "policy", "scissorhands"},
+    {Counter::kDroppedBySnapKv, kDropped, kDroppedHelp, "policy", "snapkv"},
     {Counter::kPreemptions,
      "banyan_preemptions_total",
      "Running requests that gave up their pages to others, to resume later.",

@@ -32,6 +32,9 @@ enum class Counter : std::uint8_t {
   kDeduplicatedPages,
   kCopiedPages,
   kDroppedByStreaming,  // by policies, in the order of scheduler::KvPolicy::Type
+  kDroppedByH2o,
+  kDroppedByScissorhands,
+  kDroppedBySnapKv,
   kPreemptions,
   kPassedOver,
   kSteps,

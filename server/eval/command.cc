@@ -62,11 +62,8 @@ struct Task {
 // The one place where a policy becomes what a text is read with.
 kernels::KeyWindow WindowOf(const Configuration& configuration) {
   if (!configuration.policy) return {};
-  switch (configuration.policy->type) {
-    case scheduler::KvPolicy::Type::kStreaming:
-      return {.window = configuration.policy->window, .sinks = configuration.policy->sinks};
-  }
-  CHECK(false);
+  CHECK(configuration.policy->type == scheduler::KvPolicy::Type::kStreaming);
+  return {.window = configuration.policy->window, .sinks = configuration.policy->sinks};
 }
 
 absl::StatusOr<EvalRow> Evaluate(const Task& task, const Configuration& configuration,

@@ -17,14 +17,13 @@ namespace json = boost::json;
 using scheduler::KvPolicy;
 
 constexpr std::string_view kField = "kv_policy";
-constexpr std::string_view kStreamingMembers[] = {"type", "sinks", "window"};
-constexpr std::string_view kExactMembers[] = {"type"};
 
-void RefuseOthers(const json::object& object, std::span<const std::string_view> members,
+void RefuseOthers(const json::object& object, std::span<const KvPolicyMember> members,
                   std::string_view type, Fields& fields) {
   for (const auto& member : object) {
     const std::string name(member.key().data(), std::min<std::size_t>(member.key().size(), 64));
-    if (std::find(members.begin(), members.end(), name) != members.end()) continue;
+    if (name == "type" || std::ranges::find(members, name, &KvPolicyMember::name) != members.end())
+      continue;
     fields.Refuse(name, absl::StrCat("'", fields.Param(name), "' is no member of the policy '",
                                      std::string(type), "'."));
   }
@@ -40,7 +39,7 @@ AskedPolicy ParseObject(const json::object& object, Fields& fields) {
     return asked;
   }
   if (*name == kExactPolicy) {
-    RefuseOthers(object, kExactMembers, *name, fields);
+    RefuseOthers(object, {}, *name, fields);
     return asked;
   }
   const std::optional<KvPolicy::Type> type = FindKvPolicyType(*name);
@@ -49,12 +48,13 @@ AskedPolicy ParseObject(const json::object& object, Fields& fields) {
                                        "' is not known (use ", std::string(kKnownPolicies), ")."));
     return asked;
   }
-  RefuseOthers(object, kStreamingMembers, *name, fields);
+  const std::span<const KvPolicyMember> members = MembersOf(*type);
+  RefuseOthers(object, members, *name, fields);
   KvPolicy policy{.type = *type};
-  const auto sinks = fields.Integer("sinks", 0, kernels::KeyWindow::kMaxSinks);
-  const auto window = fields.Integer("window", 1, scheduler::kMaxPolicyTokens);
-  policy.sinks = static_cast<std::int32_t>(sinks.value_or(policy.sinks));
-  policy.window = window.value_or(policy.window);
+  for (const KvPolicyMember& member : members) {
+    const auto value = fields.Integer(member.name, member.least, member.most);
+    if (value) member.set(policy, *value);
+  }
   asked.policy = policy;
   return asked;
 }
@@ -88,7 +88,8 @@ Result<std::optional<KvPolicy>> PolicyFor(const ServedModel& model, const AskedP
 }
 
 std::int64_t MostTokens(const ServedModel& model, const std::optional<KvPolicy>& policy) {
-  return policy ? scheduler::kMaxPolicyTokens : model.scheduling.context_length;
+  const bool streams = policy && policy->type == KvPolicy::Type::kStreaming;
+  return streams ? scheduler::kMaxPolicyTokens : model.scheduling.context_length;
 }
 
 }  // namespace banyan::server::openai

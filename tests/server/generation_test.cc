@@ -363,7 +363,10 @@ TEST_P(GenerationTest, APolicyThatIsNoneIsRefusedByName) {
   EXPECT_EQ(param("[]"), "kv_policy");
   EXPECT_EQ(param("{}"), "kv_policy.type");
   EXPECT_EQ(param(R"({"type":7})"), "kv_policy.type");
-  EXPECT_EQ(param(R"({"type":"h2o"})"), "kv_policy.type");
+  EXPECT_EQ(param(R"({"type":"quest"})"), "kv_policy.type");
+  EXPECT_EQ(param(R"({"type":"h2o","window":5})"), "kv_policy.window");
+  EXPECT_EQ(param(R"({"type":"snapkv","budget":0})"), "kv_policy.budget");
+  EXPECT_EQ(param(R"({"type":"scissorhands","history":65})"), "kv_policy.history");
   EXPECT_EQ(param(R"({"type":"exact","window":5})"), "kv_policy.window");
   EXPECT_EQ(param(R"({"type":"streaming","budget":5})"), "kv_policy.budget");
   EXPECT_EQ(param(R"({"type":"streaming","sinks":"4"})"), "kv_policy.sinks");
@@ -371,8 +374,9 @@ TEST_P(GenerationTest, APolicyThatIsNoneIsRefusedByName) {
   EXPECT_EQ(param(R"({"type":"streaming","sinks":65})"), "kv_policy.sinks");
   EXPECT_EQ(param(R"({"type":"streaming","window":0})"), "kv_policy.window");
   EXPECT_EQ(param(R"({"type":"streaming","window":1.5})"), "kv_policy.window");
-  EXPECT_THAT(Refused(R"("kv_policy":{"type":"h2o"})").message,
-              HasSubstr("'h2o' is not known (use exact or streaming)"));
+  EXPECT_THAT(
+      Refused(R"("kv_policy":{"type":"quest"})").message,
+      HasSubstr("'quest' is not known (use exact, streaming, h2o, scissorhands or snapkv)"));
 }
 
 TEST_P(GenerationTest, ASaltIsATextOfOneToOneThousandAndTwentyFourBytes) {

@@ -236,11 +236,21 @@ TEST(Options, APolicyOfWhatIsKept) {
             (KvPolicy{.sinks = 4, .window = 512}));
   EXPECT_EQ(Accepted({"--kv-policy", "streaming:sinks=0,window=64"}).kv_policy,
             (KvPolicy{.sinks = 0, .window = 64}));
-  EXPECT_THAT(Refused({"--kv-policy", "streeming"}),
-              AllOf(HasSubstr("--kv-policy"),
-                    HasSubstr("'streeming' is not known (use exact or streaming)")));
+  EXPECT_THAT(
+      Refused({"--kv-policy", "streeming"}),
+      AllOf(HasSubstr("--kv-policy"),
+            HasSubstr(
+                "'streeming' is not known (use exact, streaming, h2o, scissorhands or snapkv)")));
   EXPECT_THAT(Refused({"--kv-policy", "streaming:budget=5"}), HasSubstr("'budget' is no member"));
   EXPECT_THAT(Refused({"--kv-policy", "streaming:"}), HasSubstr("'' is no member"));
+  KvPolicy snapkv{.type = KvPolicy::Type::kSnapKv, .budget = 256};
+  snapkv.pooled = 5;
+  EXPECT_EQ(Accepted({"--kv-policy", "snapkv:budget=256,pooled=5"}).kv_policy, snapkv);
+  EXPECT_EQ(Accepted({"--kv-policy", "h2o"}).kv_policy, (KvPolicy{.type = KvPolicy::Type::kH2o}));
+  EXPECT_THAT(Refused({"--kv-policy", "h2o:pooled=5"}),
+              HasSubstr("'pooled' is no member of a h2o policy (use budget, recent or observe)"));
+  EXPECT_THAT(Refused({"--kv-policy", "scissorhands:history=65"}),
+              HasSubstr("history must be between 1 and 64"));
   for (const char* wrong : {"streaming:window", "streaming:window=", "streaming:window=many",
                             "streaming:window=-1", "streaming:window=99999999999"}) {
     EXPECT_THAT(Refused({"--kv-policy", wrong}), HasSubstr("window"));
