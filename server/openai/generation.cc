@@ -206,7 +206,9 @@ Result<scheduler::Request> MakeRequest(Service& service, const ServedModel& mode
     if (tokens <= left) return std::nullopt;
     return TooLong(field, absl::StrCat("The prompt has ", prompt_tokens, " tokens and '",
                                        std::string(field), "' is ", tokens, ": together over ",
-                                       policy ? "the most of " : "the context of ", most, "."));
+                                       most == model.scheduling.context_length ? "the context of "
+                                                                               : "the most of ",
+                                       most, "."));
   };
   if (auto error = check(generation.max_tokens_field, generation.max_tokens.value_or(0))) {
     return *std::move(error);
