@@ -234,5 +234,67 @@ TEST(StepDeathTest, WhatABatchMayNotName) {
   }
 }
 
+// Two pages of four slots, and a token at position 105 in the last but one.
+Sequence Compacted() {
+  Sequence sequence = RunOf(std::span(kFive).first(2), 105, Logits::kNone);
+  sequence.compacted = 99;
+  sequence.observation = {.observer = 2, .from = 40};
+  return sequence;
+}
+
+TEST(Step, SlotsMayBeFewerThanPositions) {
+  Step step;
+  step.Lay(Of(Compacted()), kWindows);
+  EXPECT_EQ(step.runs()[0].first_position, 105);
+  EXPECT_EQ(step.runs()[0].first_slot(), 6);
+  EXPECT_EQ(step.runs()[0].observation, (kernels::Observation{.observer = 2, .from = 40}));
+}
+
+TEST(StepDeathTest, WhereSlotsAreNoPositionsAllAreSeen) {
+  Step step;
+  const auto dies = [&](auto change) {
+    Sequence sequence = Compacted();
+    change(sequence);
+    EXPECT_DEATH(step.Lay(Of(sequence), kWindows), "CHECK failed");
+  };
+  EXPECT_DEATH(step.Lay(Of(Compacted()), kLimits), "CHECK failed") << "of this model";
+  dies([](Sequence& s) { s.compacted = 98; });
+  dies([](Sequence& s) { s.compacted = 105; });
+  dies([](Sequence& s) { s.compacted = -1; });
+  dies([](Sequence& s) { s.window = {.window = 100}; });
+  dies([](Sequence& s) { s.observation.observer = kernels::Observation::kMaxObservers; });
+  dies([](Sequence& s) { s.observation.observer = -2; });
+  dies([](Sequence& s) { s.observation.from = -1; });
+}
+
+TEST(StepDeathTest, ACompactionNamesItsSlots) {
+  Step step;
+  const std::vector<PageId> from = {1, 2};
+  const std::vector<PageId> to = {3};
+  const kernels::KvCompaction good = {
+      .observer = 0, .from = from, .slots = 8, .to = to, .keep = {.budget = 4}};
+  const auto lay = [&](const kernels::KvCompaction& compaction, const StepLimits& limits) {
+    Batch batch;
+    batch.compactions.push_back(compaction);
+    step.Lay(batch, limits);
+    EXPECT_EQ(step.compactions().size(), 1);
+  };
+  lay(good, kWindows);
+  EXPECT_DEATH(lay(good, kLimits), "CHECK failed") << "of this model";
+  const auto dies = [&](auto change) {
+    kernels::KvCompaction compaction = good;
+    change(compaction);
+    EXPECT_DEATH(lay(compaction, kWindows), "CHECK failed");
+  };
+  const std::vector<PageId> beyond = {10};
+  dies([](kernels::KvCompaction& c) { c.observer = -1; });
+  dies([](kernels::KvCompaction& c) { c.slots = 0; });
+  dies([](kernels::KvCompaction& c) { c.slots = 9; });
+  dies([](kernels::KvCompaction& c) { c.keep.budget = 5; });
+  dies([](kernels::KvCompaction& c) { c.keep.recent = 5; });
+  dies([&](kernels::KvCompaction& c) { c.to = beyond; });
+  dies([&](kernels::KvCompaction& c) { c.from = beyond; });
+}
+
 }  // namespace
 }  // namespace banyan::model
