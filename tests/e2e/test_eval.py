@@ -106,7 +106,7 @@ def test_what_cannot_be_evaluated_is_one_clear_line(tmp_path, text):
         line = refused("--model", banyan.MODEL, "--text", path)
         assert words in line and f"--text {path}" in line
     assert "'int9'" in refused("--model", banyan.MODEL, "--text", text, "--configs", "f16,int9")
-    assert "'h2o' is not known" in refused("--model", banyan.MODEL, "--text", text, "--configs", "f16+h2o:budget=9")
+    assert "is not one that a text is read with" in refused("--model", banyan.MODEL, "--text", text, "--configs", "f16+h2o:budget=9")
     assert "smaller than the sinks, 4" in refused("--model", banyan.MODEL, "--text", text, "--configs",
                                              "f16+streaming:window=3")
     assert "over the context of 20" in refused("--model", banyan.MODEL, "--text", text, "--context", 20, "--configs",
