@@ -2,6 +2,7 @@
 // pages of four tokens.
 #include <algorithm>
 #include <cstdint>
+#include <random>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -156,6 +157,52 @@ TEST(CompactionPolicy, APoolThatIsJustEnoughIsEnough) {
       EXPECT_EQ(engine[id].reason, FinishReason::kLength);
     }
   }
+}
+
+// Requests of all kinds over common prefixes, in a pool that is too small for all of them.
+TEST(CompactionPolicy, MixedWithOthersEachIsAnsweredAlike) {
+  std::int64_t preemptions = 0;
+  for (std::uint32_t seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    const auto below = [&](std::uint32_t bound) { return static_cast<int>(random() % bound); };
+    Engine engine({.page_size = 1 + below(6),
+                   .pages = 40 + below(60),
+                   .max_batch_tokens = 6 + below(20),
+                   .headroom_tokens = 1});
+    std::vector<RequestId> ids;
+    for (int i = 0; i < 12; ++i) {
+      Ask ask;
+      ask.prompt = Join(Prompt(1 + below(2), static_cast<std::size_t>(1 + below(30))),
+                        Prompt(3 + below(3), static_cast<std::size_t>(below(20))));
+      ask.max_tokens = 1 + below(40);
+      if (const int type = below(4); type < 3) {
+        ask.kv_policy = Budget(kTypes[type], 1 + below(20), 1 + below(8));
+        ask.kv_policy->history = 1 + below(64);
+      }
+      ids.push_back(engine.Submit(std::move(ask)));
+      for (int steps = below(6); steps > 0; --steps) engine.Step();
+      if (below(6) == 0) engine.Cancel(ids[static_cast<std::size_t>(below(ids.size()))]);
+    }
+    engine.Run();
+    for (const RequestId id : ids) {
+      const Answer& answer = engine[id];
+      preemptions += answer.usage.preemptions;
+      if (answer.tokens.empty()) continue;
+      std::vector<TokenId> expected;
+      if (answer.ask.kv_policy) {
+        const auto policy =
+            MakePolicy(*answer.ask.kv_policy, engine.cache().options().page_size, 16);
+        expected = FakeModel::TokensKept(answer.ask.prompt, std::ssize(answer.tokens), *policy);
+      } else {
+        expected = Expected(answer.ask.prompt, std::ssize(answer.tokens)).tokens;
+      }
+      EXPECT_EQ(answer.tokens, expected);
+    }
+    EXPECT_EQ(engine.HeldPages(), 0);
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(preemptions, 0);
 }
 
 TEST(CompactionPolicy, GivesUpAllThatItHas) {

@@ -159,7 +159,8 @@ TEST(Configurations, MayHaveAPolicy) {
 }
 
 TEST(Configurations, WhatIsWrongWithAPolicyIsSaidWithItsConfiguration) {
-  EXPECT_THAT(Error("f16+h2o"), AllOf(HasSubstr("'f16+h2o'"), HasSubstr("'h2o' is not known")));
+  EXPECT_THAT(Error("f16+h2o"),
+              AllOf(HasSubstr("'f16+h2o'"), HasSubstr("is not one that a text is read with")));
   EXPECT_THAT(Error("int8+h2o:budget=10,recent=5,f16"), HasSubstr("'int8+h2o:budget=10,recent=5'"));
   EXPECT_THAT(Error("f16+"), HasSubstr("'f16+'"));
   EXPECT_THAT(Error("f16+streaming:budget=9"), HasSubstr("'budget'"));
