@@ -50,7 +50,7 @@ Oracle Expected(const std::vector<TokenId>& prompt, std::int64_t max_output,
 }
 
 kernels::KeyWindow WindowOf(const std::optional<KvPolicy>& policy) {
-  if (!policy) return {};
+  if (!policy || policy->type != KvPolicy::Type::kStreaming) return {};
   return {.window = policy->window, .sinks = policy->sinks};
 }
 
