@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 
 #include "absl/strings/str_cat.h"
 #include "server/quantity.h"
@@ -12,29 +13,26 @@ namespace {
 
 using scheduler::KvPolicy;
 
-constexpr KvPolicyMember kSinks = {
-    "sinks", 0, kernels::KeyWindow::kMaxSinks,
-    [](KvPolicy& policy, std::int64_t value) { policy.sinks = static_cast<std::int32_t>(value); }};
-constexpr KvPolicyMember kWindow = {
-    "window", 1, scheduler::kMaxPolicyTokens,
-    [](KvPolicy& policy, std::int64_t value) { policy.window = value; }};
-constexpr KvPolicyMember kBudget = {
-    "budget", 1, scheduler::kMaxPolicyTokens,
-    [](KvPolicy& policy, std::int64_t value) { policy.budget = value; }};
+template <auto KvPolicy::*kMember>
+constexpr KvPolicyMember Member(std::string_view name, std::int64_t least, std::int64_t most) {
+  return {name, least, most,
+          [](KvPolicy& policy, std::int64_t value) {
+            using Number = std::remove_reference_t<decltype(policy.*kMember)>;
+            policy.*kMember = static_cast<Number>(value);
+          },
+          [](const KvPolicy& policy) -> std::int64_t { return policy.*kMember; }};
+}
+
+constexpr auto kSinks = Member<&KvPolicy::sinks>("sinks", 0, kernels::KeyWindow::kMaxSinks);
+constexpr auto kWindow = Member<&KvPolicy::window>("window", 1, scheduler::kMaxPolicyTokens);
+constexpr auto kBudget = Member<&KvPolicy::budget>("budget", 1, scheduler::kMaxPolicyTokens);
+// What it is where nobody said it, too.
 constexpr KvPolicyMember kRecent = {
     "recent", 1, scheduler::kMaxPolicyTokens,
-    [](KvPolicy& policy, std::int64_t value) { policy.recent = value; }};
-constexpr KvPolicyMember kObserve = {"observe", 1, KvPolicy::kMaxObserved,
-                                     [](KvPolicy& policy, std::int64_t value) {
-                                       policy.observe = static_cast<std::int32_t>(value);
-                                     }};
-constexpr KvPolicyMember kHistory = {"history", 1, kernels::KeepRule::kMaxHistory,
-                                     [](KvPolicy& policy, std::int64_t value) {
-                                       policy.history = static_cast<std::int32_t>(value);
-                                     }};
-constexpr KvPolicyMember kPooled = {
-    "pooled", 1, kernels::KeepRule::kMaxPooled,
-    [](KvPolicy& policy, std::int64_t value) { policy.pooled = static_cast<std::int32_t>(value); }};
+    [](KvPolicy& policy, std::int64_t value) { policy.recent = value; }, scheduler::RecentOf};
+constexpr auto kObserve = Member<&KvPolicy::observe>("observe", 1, KvPolicy::kMaxObserved);
+constexpr auto kHistory = Member<&KvPolicy::history>("history", 1, kernels::KeepRule::kMaxHistory);
+constexpr auto kPooled = Member<&KvPolicy::pooled>("pooled", 1, kernels::KeepRule::kMaxPooled);
 
 constexpr KvPolicyMember kStreamingMembers[] = {kSinks, kWindow};
 constexpr KvPolicyMember kH2oMembers[] = {kBudget, kRecent, kObserve};

@@ -24,6 +24,7 @@ struct KvPolicyMember {
   std::int64_t least = 0;
   std::int64_t most = 0;
   void (*set)(scheduler::KvPolicy& policy, std::int64_t value) = nullptr;
+  std::int64_t (*get)(const scheduler::KvPolicy& policy) = nullptr;
 };
 std::span<const KvPolicyMember> MembersOf(scheduler::KvPolicy::Type type);
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "server/kv_policy.h"
 #include "server/openai/body.h"
 #include "server/openai/reply.h"
 
@@ -32,9 +33,13 @@ std::string ModelJson(const std::string& name, std::int64_t created, const Serve
   if (!model.facts.kv_dtype.empty()) banyan["kv_dtype"] = model.facts.kv_dtype;
   if (model.kv_policy) {
     const std::string_view type = Name(model.kv_policy->type);
-    banyan["kv_policy"] = {{"type", json::string_view(type.data(), type.size())},
-                           {"sinks", model.kv_policy->sinks},
-                           {"window", model.kv_policy->window}};
+    json::object policy;
+    policy["type"] = json::string_view(type.data(), type.size());
+    for (const KvPolicyMember& member : MembersOf(model.kv_policy->type)) {
+      policy[json::string_view(member.name.data(), member.name.size())] =
+          member.get(*model.kv_policy);
+    }
+    banyan["kv_policy"] = std::move(policy);
   }
   banyan["page_size"] = model.cache.page_size;
   banyan["pages"] = model.cache.pages;

@@ -81,6 +81,29 @@ def test_without_a_policy_it_is_refused_or_cut(small):
     assert "kv_policy_details" not in cut["usage"]
 
 
+@pytest.mark.parametrize("kind", ["h2o", "scissorhands"])
+def test_heads_that_choose_for_themselves_hold_the_same_few_pages(small, kind):
+    policy = {"type": kind, "budget": 64, "recent": 16, "observe": 8}
+    prompt, length = tokens(7, 200), 700
+    counter = f'banyan_kv_policy_dropped_tokens_total{{policy="{kind}"}}'
+    before = small.metric(counter)
+    answer = small.complete(prompt, max_tokens=length, ignore_eos=True, kv_policy=policy)
+    details = answer["usage"]["kv_policy_details"]
+    assert details["kept_tokens"] + details["dropped_tokens"] == 200 + length - 1
+    assert 64 < details["kept_tokens"] <= 80
+    assert small.metric(counter) - before == details["dropped_tokens"]
+    again = small.complete(prompt, max_tokens=length, ignore_eos=True, kv_policy=policy)
+    assert banyan.cached(again) == 192, "its last eight tokens are observed"
+    assert again["choices"] == answer["choices"]
+    assert banyan.cached(small.complete(prompt, max_tokens=1)) == 199
+
+
+def test_a_prompt_of_which_a_part_is_kept(small):
+    policy = {"type": "snapkv", "budget": 64, "observe": 8}
+    answer = small.complete(tokens(8, 200), max_tokens=50, ignore_eos=True, kv_policy=policy)
+    assert answer["usage"]["kv_policy_details"] == {"kept_tokens": 113, "dropped_tokens": 136}
+
+
 def test_exact_pages_are_shared_in_both_directions(small):
     system = tokens(4, 60)
     first = small.complete(system + tokens(5, 100), max_tokens=8, kv_policy=STREAMING)
@@ -126,6 +149,11 @@ def test_the_default_is_of_requests_that_say_nothing():
     ({"type": "streaming", "sinks": 65}, "kv_policy.sinks"),
     ({"type": "streaming", "budget": 64}, "kv_policy.budget"),
     ({"type": "exact", "window": 64}, "kv_policy.window"),
+    ({"type": "h2o", "window": 64}, "kv_policy.window"),
+    ({"type": "h2o", "budget": 0}, "kv_policy.budget"),
+    ({"type": "h2o", "budget": 520}, "kv_policy"),
+    ({"type": "snapkv", "budget": 64, "pooled": 4}, "kv_policy"),
+    ({"type": "snapkv", "budget": 64, "recent": 65}, "kv_policy"),
     ({"type": "streaming", "sinks": 8, "window": 7}, "kv_policy"),
     ({"type": "streaming", "window": 2 << 20}, "kv_policy"),
     ({"type": "streaming", "window": 900}, "kv_policy"),
