@@ -14,10 +14,10 @@ constexpr std::array<std::uint8_t, kPageStates> kSuccessors = {
     Bit(PageState::kCopying) | Bit(PageState::kOpen),  // kFree
     Bit(PageState::kOpen) | Bit(PageState::kFree),     // kCopying
     Bit(PageState::kTree) | Bit(PageState::kPrivate) | Bit(PageState::kDetached) |
-        Bit(PageState::kFree),                          // kOpen
-    Bit(PageState::kDetached) | Bit(PageState::kFree),  // kPrivate
-    Bit(PageState::kDetached) | Bit(PageState::kFree),  // kTree
-    Bit(PageState::kFree),                              // kDetached
+        Bit(PageState::kFree),                                                  // kOpen
+    Bit(PageState::kOpen) | Bit(PageState::kDetached) | Bit(PageState::kFree),  // kPrivate
+    Bit(PageState::kDetached) | Bit(PageState::kFree),                          // kTree
+    Bit(PageState::kFree),                                                      // kDetached
 };
 
 }  // namespace

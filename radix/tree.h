@@ -1,7 +1,8 @@
 // What stands behind prefix_cache.h: page pool, branches, namespaces, copies and views, joined.
 //
 // Who moves a page between states: Open holds copy sources; Grow allocates and evicts; Append and
-// Close publish or retire a view's own pages, Drop retires them; Release and Flush retire what the
+// Close publish or retire a view's own pages, Drop retires them, Compact makes
+// them private and open again; Release and Flush retire what the
 // tree gives up. A retired page is free, or detached while copies in flight read it.
 //
 // Internal to this room.
