@@ -17,7 +17,6 @@
 #include "base/check.h"
 #include "base/limits.h"
 #include "base/quote.h"
-#include "kernels/key_window.h"
 #include "server/eval/model_source.h"
 #include "server/eval/output.h"
 #include "server/eval/windows.h"
@@ -59,19 +58,20 @@ struct Task {
   std::vector<PasskeyPrompt> passkeys{};
 };
 
-// The one place where a policy becomes what a text is read with.
-kernels::KeyWindow WindowOf(const Configuration& configuration) {
-  if (!configuration.policy) return {};
-  CHECK(configuration.policy->type == scheduler::KvPolicy::Type::kStreaming);
-  return {.window = configuration.policy->window, .sinks = configuration.policy->sinks};
+// Of the longest text. What survives of one is for a moment there beside what it is chosen from.
+std::int64_t Slots(const Task& task, const Configuration& configuration) {
+  using Type = scheduler::KvPolicy::Type;
+  const bool moves = configuration.policy && configuration.policy->type != Type::kStreaming;
+  return moves ? 2 * task.context : task.context;
 }
 
 absl::StatusOr<EvalRow> Evaluate(const Task& task, const Configuration& configuration,
                                  EvaluatedModel exact, const EvalProgress& progress) {
-  const auto model = task.source.Load(configuration.format, task.context, task.options.threads);
+  const auto model =
+      task.source.Load(configuration.format, Slots(task, configuration), task.options.threads);
   if (!model.ok()) return model.status();
   const EvaluatedModel other{**model, ModelSource::kPageSize, ModelSource::kBatchTokens,
-                             WindowOf(configuration)};
+                             configuration.policy};
   const auto named = [&](const char* what) {
     return [&, what](std::int64_t done, std::int64_t all) {
       progress(absl::StrCat(configuration.name, ", ", what), done, all);

@@ -46,11 +46,6 @@ absl::StatusOr<Configuration> Parse(const std::string& text) {
     return absl::InvalidArgumentError(
         absl::StrCat("the policy of ", Quote(whole), ": ", policy.status().message()));
   }
-  // The others choose by the attention of an answer's tokens, which a text has none of.
-  if (*policy && (*policy)->type != scheduler::KvPolicy::Type::kStreaming) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the policy of ", Quote(whole), " is not one that a text is read with"));
-  }
   configuration.policy = *policy;
   return configuration;
 }

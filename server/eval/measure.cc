@@ -23,6 +23,12 @@ void AddRows(const Window& window, std::size_t begin, std::size_t count,
   }
 }
 
+std::int64_t PromptTokens(const EvaluatedModel& subject, const Window& window) {
+  using Type = scheduler::KvPolicy::Type;
+  const bool once = subject.policy && subject.policy->type == Type::kSnapKv;
+  return once ? static_cast<std::int64_t>(window.size() + 1) / 2 : 1;
+}
+
 absl::Status CompareOverWindow(const Window& window, std::size_t chunk, Reading& exact,
                                Reading& other, Comparison& comparison) {
   for (std::size_t begin = 0; begin < window.size(); begin += chunk) {
@@ -49,8 +55,8 @@ absl::StatusOr<TextResult> CompareOverText(std::span<const Window> windows, Eval
   std::int64_t slots = 0;
   std::int64_t tokens = 0;
   for (std::size_t i = 0; i < windows.size(); ++i) {
-    Reading exact_reading(exact.model, exact.page_size, exact.window);
-    Reading reading(other.model, other.page_size, other.window);
+    Reading exact_reading(exact, /*prompt_tokens=*/1);
+    Reading reading(other, PromptTokens(other, windows[i]));
     absl::Status status = CompareOverWindow(windows[i], chunk, exact_reading, reading, comparison);
     if (!status.ok()) return status;
     result.peak_pages = std::max(result.peak_pages, reading.use().peak_pages);
@@ -68,8 +74,8 @@ absl::StatusOr<DecodeSpeed> MeasureDecode(const Window& window, EvaluatedModel s
   CHECK(size >= 2);
   DecodeSpeed speed{.context = size - 1, .steps = std::min(kDecodeSteps, size / 2)};
   const auto tokens = std::span(window);
-  Reading reading(subject.model, subject.page_size, subject.window);
   const auto prompt = static_cast<std::size_t>(size - speed.steps);
+  Reading reading(subject, size - speed.steps);
   absl::Status status = ReadPrompt(tokens.first(prompt), subject.max_batch_tokens, reading);
   if (!status.ok()) return status;
   std::vector<double> seconds;

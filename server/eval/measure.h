@@ -6,21 +6,11 @@
 #include <span>
 
 #include "absl/status/statusor.h"
-#include "kernels/key_window.h"
-#include "model/model.h"
 #include "server/eval/comparison.h"
 #include "server/eval/reading.h"
 #include "server/eval/windows.h"
 
 namespace banyan::server {
-
-// A model as it is loaded for an evaluation.
-struct EvaluatedModel {
-  model::Model& model;
-  std::int32_t page_size = 0;
-  std::int32_t max_batch_tokens = 0;
-  kernels::KeyWindow window{};  // through which texts are read
-};
 
 struct TextResult {
   Quality quality;
@@ -32,7 +22,9 @@ struct TextResult {
 using Progress = std::function<void(std::int64_t done, std::int64_t all)>;
 
 // Reads each window with both, side by side, so that the logits of a chunk are all that is kept of
-// them. `exact` and `other` are different models. Errors are the models'.
+// them. `exact` and `other` are different models. Under a policy that chooses of a prompt, once,
+// the first half of a window is that prompt; under others a window is the answer to its first
+// token. Errors are the models'.
 absl::StatusOr<TextResult> CompareOverText(std::span<const Window> windows, EvaluatedModel exact,
                                            EvaluatedModel other, const Progress& progress);
 

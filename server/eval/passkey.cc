@@ -78,7 +78,7 @@ absl::StatusOr<PasskeyPrompt> MakePrompt(const text::Codec& codec, const Window&
 
 absl::StatusOr<bool> Finds(const PasskeyPrompt& prompt, const text::Codec& codec,
                            EvaluatedModel subject) {
-  Reading reading(subject.model, subject.page_size, subject.window);
+  Reading reading(subject, static_cast<std::int64_t>(prompt.tokens.size()));
   absl::Status status = ReadPrompt(prompt.tokens, subject.max_batch_tokens, reading);
   if (!status.ok()) return status;
   std::vector<TokenId> answer = {reading.greedy()};

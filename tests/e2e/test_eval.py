@@ -83,6 +83,24 @@ def test_a_window_with_sinks_takes_less(tmp_path, text):
     assert exact["mean_kl"] == 0 < streaming["mean_kl"] < 1
 
 
+def test_what_survives_takes_less(tmp_path, text):
+    path = tmp_path / "eval.json"
+    code, _, err = banyan.run("eval", "--model", banyan.MODEL, "--text", text, "--configs",
+                              "f16+h2o:budget=32,f16+scissorhands:budget=32,f16+snapkv:budget=32,observe=8", "--tokens", 128,
+                              "--context", 160, "--passkeys", 1, "--threads", 2, "--json", path)
+    assert (code, err) == (0, ""), err
+    exact, *others = json.loads(path.read_text())["configurations"]
+    assert exact["peak_bytes"] == 8 * 16 * 23_040
+    h2o, scissorhands, snapkv = others
+    for row in others:
+        assert 0 < row["mean_kl"] < 2 and 0.5 < row["greedy_agreement"] < 1, row
+        assert [key["asked"] for key in row["passkeys"]] == [1] * 5
+    # 48 slots, of which 32 survive, in pages of their own, with a page for what comes next.
+    assert h2o["peak_bytes"] == scissorhands["peak_bytes"] == (3 + 3) * 16 * 23_040
+    # The first half of the window, and what survives of it.
+    assert snapkv["peak_bytes"] == (4 + 3) * 16 * 23_040
+
+
 def test_tables_go_into_a_page(tmp_path, text):
     page = tmp_path / "page.md"
     page.write_text("before\n<!-- banyan eval -->\nold\n<!-- end -->\nafter\n")
@@ -106,7 +124,8 @@ def test_what_cannot_be_evaluated_is_one_clear_line(tmp_path, text):
         line = refused("--model", banyan.MODEL, "--text", path)
         assert words in line and f"--text {path}" in line
     assert "'int9'" in refused("--model", banyan.MODEL, "--text", text, "--configs", "f16,int9")
-    assert "is not one that a text is read with" in refused("--model", banyan.MODEL, "--text", text, "--configs", "f16+h2o:budget=9")
+    assert "the budget of 21 tokens is over the context of 20" in refused(
+        "--model", banyan.MODEL, "--text", text, "--context", 20, "--configs", "f16+h2o:budget=21")
     assert "smaller than the sinks, 4" in refused("--model", banyan.MODEL, "--text", text, "--configs",
                                              "f16+streaming:window=3")
     assert "over the context of 20" in refused("--model", banyan.MODEL, "--text", text, "--context", 20, "--configs",

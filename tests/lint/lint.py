@@ -16,7 +16,7 @@ NARROW = {
     "http": {"server.h", "client.h"},
     "text": {"codec.h", "stream.h"},
     "radix": {"prefix_cache.h"},
-    "scheduler": {"scheduler.h", "inbox.h", "token_stream.h"},
+    "scheduler": {"scheduler.h", "inbox.h", "token_stream.h", "policies/policy.h"},
     "model": {"model.h", "batch.h", "kv_pool.h"},
     "kernels": {"backend.h", "key_window.h", "kv_compaction.h", "kv_shape.h", "tensor.h", "cpu/backend.h", "cpu/processors.h",
                 "cpu/streaming_read.h"},

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,7 @@
 namespace banyan::server {
 namespace {
 
+using scheduler::KvPolicy;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
@@ -34,7 +36,10 @@ std::unique_ptr<model::Model> Load(kernels::KvFormat format) {
   return *std::move(model);
 }
 
-EvaluatedModel Evaluated(model::Model& model) { return {model, kPageSize, kBatchTokens}; }
+EvaluatedModel Evaluated(model::Model& model,
+                         const std::optional<scheduler::KvPolicy>& policy = std::nullopt) {
+  return {model, kPageSize, kBatchTokens, policy};
+}
 
 Window Tokens(int count, std::uint64_t seed) {
   model::Random random(seed);
@@ -77,7 +82,7 @@ TEST(Windows, AModelMayWantNothingBeforeAText) {
 
 TEST(Reading, HoldsThePagesThatItsTokensNeed) {
   const auto model = Load(kernels::KvFormat::kF16);
-  Reading reading(*model, kPageSize);
+  Reading reading(Evaluated(*model), 1);
   ASSERT_TRUE(reading.Read(Tokens(8, 1), Logits::kNone).ok());
   EXPECT_EQ(reading.use().peak_pages, 1);
   ASSERT_TRUE(reading.Read(Tokens(1, 2), Logits::kNone).ok());
@@ -91,7 +96,7 @@ TEST(Reading, HoldsThePagesThatItsTokensNeed) {
 TEST(Reading, FillsThePoolToItsLastSlot) {
   const auto model = Load(kernels::KvFormat::kF16);
   ASSERT_EQ(model->pages(), kPages);
-  Reading reading(*model, kPageSize);
+  Reading reading(Evaluated(*model), 1);
   ASSERT_TRUE(ReadPrompt(Tokens(kPages * kPageSize, 1), kBatchTokens, reading).ok());
   EXPECT_EQ(reading.use().peak_pages, kPages);
   EXPECT_DEATH((void)reading.Read(Tokens(1, 2), Logits::kNone), "CHECK failed");
@@ -100,12 +105,12 @@ TEST(Reading, FillsThePoolToItsLastSlot) {
 TEST(Reading, TheSameLogitsComeInChunksAndAtOnce) {
   const auto model = Load(kernels::KvFormat::kInt8);
   const Window text = Tokens(12, 3);
-  Reading whole(*model, kPageSize);
+  Reading whole(Evaluated(*model), 1);
   ASSERT_TRUE(whole.Read(text, Logits::kReturnAll).ok());
   ASSERT_EQ(whole.logits().size(), 12 * 100U);
   const std::vector<float> last(whole.logits().end() - 100, whole.logits().end());
   const TokenId greedy = whole.greedy();
-  Reading parts(*model, kPageSize);
+  Reading parts(Evaluated(*model), 1);
   ASSERT_TRUE(ReadPrompt(std::span(text).first(11), 4, parts).ok());
   ASSERT_TRUE(parts.Read(std::span(text).last(1), Logits::kReturnAll).ok());
   EXPECT_EQ(std::vector<float>(parts.logits().begin(), parts.logits().end()), last);
@@ -116,7 +121,7 @@ TEST(Reading, GivesUpPagesThatNoWindowReaches) {
   const auto model = Load(kernels::KvFormat::kF16);
   // Sinks in the first page; 16 keys lie in at most 3 pages of 8. The text has three times as many
   // tokens as the pool has slots.
-  Reading reading(*model, kPageSize, {.window = 16, .sinks = 4});
+  Reading reading(Evaluated(*model, KvPolicy{.sinks = 4, .window = 16}), 1);
   ASSERT_TRUE(ReadPrompt(Tokens(3 * kPages * kPageSize, 1), kBatchTokens, reading).ok());
   EXPECT_EQ(reading.use().tokens, 3 * kPages * kPageSize);
   EXPECT_EQ(reading.use().peak_pages, 4);
@@ -126,7 +131,7 @@ TEST(Reading, AWindowSeesTheSameInChunksAndOneByOne) {
   const auto model = Load(kernels::KvFormat::kF16);
   const Window text = Tokens(60, 4);
   const auto last = [&](std::int32_t chunk) {
-    Reading reading(*model, kPageSize, {.window = 9, .sinks = 3});
+    Reading reading(Evaluated(*model, KvPolicy{.sinks = 3, .window = 9}), 1);
     EXPECT_TRUE(ReadPrompt(std::span(text).first(59), chunk, reading).ok());
     EXPECT_TRUE(reading.Read(std::span(text).last(1), Logits::kReturnAll).ok());
     return std::vector<float>(reading.logits().begin(), reading.logits().end());
@@ -136,12 +141,89 @@ TEST(Reading, AWindowSeesTheSameInChunksAndOneByOne) {
   EXPECT_EQ(last(7), one_by_one);
 }
 
+// 16 slots survive of 24, and one page of 8 is for what comes next.
+constexpr KvPolicy kHeavy{.type = KvPolicy::Type::kH2o, .budget = 16, .observe = 8};
+
+TEST(Reading, HoldsWhatSurvivesOfATextInConstantMemory) {
+  const auto model = Load(kernels::KvFormat::kF16);
+  Reading reading(Evaluated(*model, kHeavy), 1);
+  ASSERT_TRUE(ReadPrompt(Tokens(24, 1), kBatchTokens, reading).ok());
+  EXPECT_EQ(reading.use().peak_pages, 3);
+  // What is chosen from and what survives of it are there at once.
+  ASSERT_TRUE(reading.Read(Tokens(1, 2), Logits::kNone).ok());
+  EXPECT_EQ(reading.use().peak_pages, 3 + 3);
+  ASSERT_TRUE(ReadPrompt(Tokens(3 * kPages * kPageSize, 3), kBatchTokens, reading).ok());
+  EXPECT_EQ(reading.use().peak_pages, 6);
+  EXPECT_EQ(reading.use().tokens, 25 + 3 * kPages * kPageSize);
+}
+
+TEST(Reading, WhatSurvivesIsTheSameInChunksAndOneByOne) {
+  const auto model = Load(kernels::KvFormat::kF16);
+  const Window text = Tokens(75, 4);
+  for (const auto type :
+       {KvPolicy::Type::kH2o, KvPolicy::Type::kScissorhands, KvPolicy::Type::kSnapKv}) {
+    KvPolicy policy = kHeavy;
+    policy.type = type;
+    for (const std::int64_t prompt : {1, 40}) {
+      const auto last = [&](std::int32_t chunk) {
+        Reading reading(Evaluated(*model, policy), prompt);
+        EXPECT_TRUE(ReadPrompt(std::span(text).first(60), chunk, reading).ok());
+        EXPECT_TRUE(reading.Read(std::span(text).subspan(60), Logits::kReturnAll).ok());
+        return std::vector<float>(reading.logits().begin(), reading.logits().end());
+      };
+      const std::vector<float> one_by_one = last(1);
+      EXPECT_EQ(one_by_one.size(), 15 * 100U);
+      EXPECT_EQ(last(16), one_by_one) << Name(type) << ", a prompt of " << prompt;
+      EXPECT_EQ(last(7), one_by_one) << Name(type) << ", a prompt of " << prompt;
+    }
+  }
+}
+
+// Windows of so many tokens read as exactly, and of one more do not.
+void ExpectExactUpTo(std::int64_t first, const KvPolicy& policy, int tokens) {
+  const auto exact = Load(kernels::KvFormat::kF16);
+  const auto other = Load(kernels::KvFormat::kF16);
+  const auto divergence = [&](std::int64_t length) {
+    Window window = Tokens(tokens, 1);
+    window.resize(static_cast<std::size_t>(length));
+    const std::vector<Window> windows = {window};
+    const auto result =
+        CompareOverText(windows, Evaluated(*exact), Evaluated(*other, policy), Ignore);
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result->quality.mean_divergence;
+  };
+  EXPECT_EQ(divergence(first), 0) << Name(policy.type);
+  EXPECT_GT(divergence(first + 1), 0) << Name(policy.type);
+}
+
+TEST(CompareOverText, AnAnswerToOneTokenIsExactUntilItIsCompacted) {
+  // The first token that does not see all is the 25th; the last token of a window predicts nothing.
+  ExpectExactUpTo(25, kHeavy, 40);
+  KvPolicy persistent = kHeavy;
+  persistent.type = KvPolicy::Type::kScissorhands;
+  ExpectExactUpTo(25, persistent, 40);
+}
+
+TEST(CompareOverText, HalfAWindowIsAPromptThatIsCompactedOnce) {
+  const auto exact = Load(kernels::KvFormat::kF16);
+  const auto other = Load(kernels::KvFormat::kF16);
+  const auto divergence = [&](std::int64_t budget) {
+    const KvPolicy policy{.type = KvPolicy::Type::kSnapKv, .budget = budget, .observe = 4};
+    const std::vector<Window> windows = {Tokens(41, 1)};
+    const auto result =
+        CompareOverText(windows, Evaluated(*exact), Evaluated(*other, policy), Ignore);
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result->quality.mean_divergence;
+  };
+  EXPECT_EQ(divergence(21), 0);
+  EXPECT_GT(divergence(20), 0);
+}
+
 TEST(CompareOverText, AWindowCostsNothingUntilItCuts) {
   const auto exact = Load(kernels::KvFormat::kF16);
   const auto other = Load(kernels::KvFormat::kF16);
   const auto divergence = [&](int tokens) {
-    EvaluatedModel streaming = Evaluated(*other);
-    streaming.window = {.window = 16, .sinks = 4};
+    const EvaluatedModel streaming = Evaluated(*other, KvPolicy{.sinks = 4, .window = 16});
     const std::vector<Window> windows = {Tokens(tokens, 1)};
     const auto result = CompareOverText(windows, Evaluated(*exact), streaming, Ignore);
     EXPECT_TRUE(result.ok()) << result.status();

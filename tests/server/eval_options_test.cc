@@ -158,10 +158,22 @@ TEST(Configurations, MayHaveAPolicy) {
   EXPECT_EQ(configurations->at(3).format, kernels::KvFormat::kInt8);
 }
 
+TEST(Configurations, MayHaveAPolicyOfAnyType) {
+  using scheduler::KvPolicy;
+  const auto configurations =
+      ParseConfigurations("int8+h2o:budget=10,recent=5,f16+scissorhands:history=9,f16+snapkv");
+  ASSERT_TRUE(configurations.ok()) << configurations.status();
+  ASSERT_EQ(configurations->size(), 4U);
+  EXPECT_EQ(configurations->at(1).policy,
+            (KvPolicy{.type = KvPolicy::Type::kH2o, .budget = 10, .recent = 5}));
+  EXPECT_EQ(configurations->at(2).policy,
+            (KvPolicy{.type = KvPolicy::Type::kScissorhands, .history = 9}));
+  EXPECT_EQ(configurations->at(3).policy, (KvPolicy{.type = KvPolicy::Type::kSnapKv}));
+}
+
 TEST(Configurations, WhatIsWrongWithAPolicyIsSaidWithItsConfiguration) {
-  EXPECT_THAT(Error("f16+h2o"),
-              AllOf(HasSubstr("'f16+h2o'"), HasSubstr("is not one that a text is read with")));
-  EXPECT_THAT(Error("int8+h2o:budget=10,recent=5,f16"), HasSubstr("'int8+h2o:budget=10,recent=5'"));
+  EXPECT_THAT(Error("int8+h2o:budget=10,window=5,f16"),
+              AllOf(HasSubstr("'int8+h2o:budget=10,window=5'"), HasSubstr("'window'")));
   EXPECT_THAT(Error("f16+"), HasSubstr("'f16+'"));
   EXPECT_THAT(Error("f16+streaming:budget=9"), HasSubstr("'budget'"));
   EXPECT_THAT(Error("f16+streaming:window=x"), HasSubstr("'x'"));
