@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 namespace banyan::sim {
 
@@ -68,7 +69,8 @@ void AccountCheck::CheckStats() const {
        "it says %d tokens of prompts were computed, and %d were");
   same(stats.recomputed_tokens, recomputed_, "it says %d tokens were recomputed, and %d were");
   same(stats.preemptions, preemptions_, "it says %d were preempted, and %d were");
-  same(stats.dropped_tokens[0], dropped_, "it says %d tokens were dropped, and %d were");
+  for (std::size_t type = 0; type < dropped_.size(); ++type)
+    same(stats.dropped_tokens[type], dropped_[type], "it says %d tokens were dropped, and %d were");
   same(stats.steps, steps_, "it says %d steps, and there were %d");
   same(stats.failed_steps, failed_steps_, "it says %d steps failed, and %d did");
   Require(stage_.scheduler->idle() == (waiting_ + running_ == 0), "it is idle wrongly");
@@ -131,22 +133,12 @@ void AccountCheck::CheckUsage(const Client& client) const {
        "is told that %d tokens were cached, not %d");
   same(usage.output_tokens, output, "is told of %d tokens of output, not %d");
   same(usage.preemptions, client.preemptions, "is told of %d preemptions, not %d");
-  const std::int64_t prompt = client.prompt_tokens();
-  const std::int64_t context = stage_.scenario.scheduler.context_length - prompt;
-  const std::int64_t pool =
-      std::int64_t{stage_.page_size()} * stage_.scenario.cache.pages - prompt + 1;
-  LengthLimit limit = LengthLimit::kNone;
-  if (client.reason == FinishReason::kLength) {
-    limit = LengthLimit::kMaxTokens;
-    const std::int64_t most = client.request.max_tokens;
-    const bool bounded = !client.request.kv_policy;
-    if (bounded && context < most) limit = LengthLimit::kContext;
-    if (bounded && pool < std::min(context, most)) limit = LengthLimit::kPool;
-  }
+  const LengthLimit limit =
+      client.reason == FinishReason::kLength ? client.limit : LengthLimit::kNone;
   if (client.request.kv_policy) {
-    const std::int64_t kept = std::min(client.high_water, client.exact());
-    same(usage.kept_tokens, kept, "is told that it keeps %d tokens, not %d");
-    same(usage.dropped_tokens, client.high_water - kept, "is told that %d were dropped, not %d");
+    const std::int64_t dropped = client.Dropped(client.high_water);
+    same(usage.kept_tokens, client.high_water - dropped, "is told that it keeps %d tokens, not %d");
+    same(usage.dropped_tokens, dropped, "is told that %d were dropped, not %d");
   }
   same(static_cast<std::int64_t>(usage.limit), static_cast<std::int64_t>(limit),
        "is told that limit %d ended it, not %d");
@@ -165,10 +157,11 @@ void AccountCheck::OnComputed(Client& client, std::int64_t first, std::int64_t e
   recomputed_ += fresh - first;
   computed_prompt_ += in_prompt - fresh;
   decoded_ += end - in_prompt;
-  if (client.request.kv_policy && end > client.exact()) {
-    dropped_ += std::max<std::int64_t>(end - std::max(client.high_water, client.exact()), 0);
+  const std::int64_t before = std::exchange(client.high_water, std::max(client.high_water, end));
+  if (client.request.kv_policy) {
+    dropped_[static_cast<std::size_t>(client.request.kv_policy->type)] +=
+        client.Dropped(client.high_water) - client.Dropped(before);
   }
-  client.high_water = std::max(client.high_water, end);
   stage_.counts.recomputed_tokens += fresh - first;
 }
 

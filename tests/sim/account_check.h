@@ -2,6 +2,7 @@
 // whether pages and requests add up.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "tests/sim/stage.h"
@@ -41,7 +42,7 @@ class AccountCheck {
   std::int64_t steps_ = 0;
   std::int64_t failed_steps_ = 0;
   std::int64_t preemptions_ = 0;
-  std::int64_t dropped_ = 0;  // tokens, by policies
+  std::array<std::int64_t, scheduler::kKvPolicyTypes> dropped_{};  // tokens, by type of policy
   std::int64_t evicted_ = 0;
   std::size_t left_ = 0;  // not yet taken
 };

@@ -19,6 +19,7 @@ void BatchCheck::Check(const Batch& batch) {
   admitted_.clear();
   uses_.clear();
   tokens_.clear();
+  tables_.clear();
   Require(batch.step == static_cast<std::uint64_t>(stage_.step) + 1, "step %d follows step %d",
           kNobody, static_cast<std::int64_t>(batch.step), stage_.step);
   for (Client& client : stage_.clients) {
@@ -40,8 +41,11 @@ void BatchCheck::Check(const Batch& batch) {
     CheckPages(client, sequence);
     CheckOpenPage(client, sequence);
     CheckPolicy(client, sequence);
+    CheckKeeping(client, sequence);
+    tables_[sequence.pages.data()] = id;
   }
   Require(sum <= stage_.scenario.scheduler.max_batch_tokens, "a batch of %d tokens", kNobody, sum);
+  CheckCompactions(batch);
   CheckCopies(batch);
   CheckShares();
 }
@@ -109,8 +113,12 @@ void BatchCheck::CheckQuestion(const Client& client, const Sequence& sequence) {
 
 void BatchCheck::CheckPages(const Client& client, const Sequence& sequence) {
   const std::int32_t page_size = stage_.page_size();
-  const std::int64_t end = client.computed + Size(sequence.tokens);
+  const std::int64_t first = sequence.first_slot();
+  const std::int64_t end = first + Size(sequence.tokens);
   const PageGap& gap = sequence.gap;
+  // Pages that were full until it is compacted where it lies are not open yet.
+  const bool in_place = client.oracle.IsCompactedBefore(client.computed) &&
+                        client.oracle.CountAfter(client.computed) < client.computed;
   Require(end <= (Size(sequence.pages) + gap.dropped) * page_size,
           "computes up to %d with %d pages", client.id, end, Size(sequence.pages));
   const std::int64_t needed = (end + page_size - 1) / page_size;
@@ -122,20 +130,21 @@ void BatchCheck::CheckPages(const Client& client, const Sequence& sequence) {
     const PageState state = stage_.cache.page_state(page);
     Require(state != PageState::kFree, "names page %d, which is free", client.id, page);
     const bool is_shared = state == PageState::kTree || state == PageState::kDetached;
+    Require(!is_shared || sequence.compacted == 0, "is compacted, and others may read page %d",
+            client.id, page);
     Use& use = uses_[page];
     if (!is_shared) {
       Require(use.reader == kNobody, "names page %d, which is request %d's", client.id, page,
               static_cast<std::int64_t>(use.reader));
       use.reader = client.id;
     }
-    if (i < client.computed / page_size || i >= needed) continue;
-    Require(state == PageState::kOpen || state == PageState::kCopying,
+    if (i < first / page_size || i >= needed) continue;
+    Require(state == PageState::kOpen || state == PageState::kCopying ||
+                (in_place && state == PageState::kPrivate),
             "writes page %d, which others may read: its state is %d", client.id, page,
             static_cast<std::int64_t>(state));
     use.writer = client.id;
-    use.first_written = i == client.computed / page_size
-                            ? static_cast<std::int32_t>(client.computed % page_size)
-                            : 0;
+    use.first_written = i == first / page_size ? static_cast<std::int32_t>(first % page_size) : 0;
   }
 }
 
@@ -179,6 +188,67 @@ void BatchCheck::CheckPolicy(const Client& client, const Sequence& sequence) {
   dropped_[client.id] = gap.dropped;
 }
 
+// It has given up what it should, and is observed where it should be.
+void BatchCheck::CheckKeeping(const Client& client, const Sequence& sequence) {
+  const std::int64_t compacted = client.computed - client.oracle.CountBefore(client.computed);
+  Require(sequence.compacted == compacted, "has given up %d slots, not %d", client.id,
+          sequence.compacted, compacted);
+  const auto& keeping = client.keeping;
+  kernels::Observation wanted;
+  if (keeping && keeping->IsObserved(client.computed)) {
+    wanted = {sequence.observation.observer, keeping->first_observed, keeping->by};
+    Require(wanted.is_made(), "is not observed at %d", client.id, client.computed);
+  }
+  Require(sequence.observation == wanted, "is observed from %d on", client.id,
+          sequence.observation.from);
+}
+
+void BatchCheck::CheckCompactions(const Batch& batch) {
+  std::map<RequestId, std::int32_t> observers;
+  for (const kernels::KvCompaction& compaction : batch.compactions) {
+    const auto table = tables_.find(compaction.to.data());
+    Require(table != tables_.end(), "%d slots are compacted for nobody", kNobody, compaction.slots);
+    Client& client = stage_[table->second];
+    Require(observers.emplace(client.id, compaction.observer).second, "is compacted twice",
+            client.id);
+    const std::int64_t slots = client.oracle.CountAfter(client.computed);
+    Require(client.oracle.IsCompactedBefore(client.computed) && compaction.slots == slots,
+            "is compacted, of %d slots", client.id, compaction.slots);
+    Require(compaction.keep == client.keeping->rule, "keeps %d slots, %d of them recent", client.id,
+            compaction.keep.budget, compaction.keep.recent);
+    for (const PageId page : compaction.from) {
+      const PageState state = stage_.cache.page_state(page);
+      Require(state != PageState::kFree, "goes on from page %d, which is free", client.id, page);
+      if (state == PageState::kTree || state == PageState::kDetached) continue;
+      Use& use = uses_[page];
+      Require(use.reader == kNobody || use.reader == client.id,
+              "goes on from page %d, which is request %d's", client.id, page,
+              static_cast<std::int64_t>(use.reader));
+      use.reader = client.id;
+    }
+    // All of them are written, from their first slot on.
+    for (const PageId page : compaction.to) {
+      uses_[page].writer = client.id;
+      uses_[page].first_written = 0;
+    }
+    ++(slots < client.computed ? stage_.counts.compactions_in_place : stage_.counts.compactions);
+  }
+  std::map<std::int32_t, RequestId> by;
+  for (const Sequence& sequence : batch.sequences) {
+    const Client& client = stage_[sequence.request];
+    Require(observers.contains(client.id) == client.oracle.IsCompactedBefore(client.computed),
+            "goes on at %d, and is not compacted", client.id, client.computed);
+    if (!sequence.observation.is_made()) continue;
+    const std::int32_t observer = sequence.observation.observer;
+    const auto [other, is_new] = by.emplace(observer, client.id);
+    Require(is_new, "has the observer of request %d", client.id,
+            static_cast<std::int64_t>(other->second));
+    const auto compacts = observers.find(client.id);
+    Require(compacts == observers.end() || compacts->second == observer,
+            "is compacted by another observer than sees it", client.id);
+  }
+}
+
 void BatchCheck::CheckCopies(const Batch& batch) {
   Require(stage_.shares_slots() || batch.copies.empty(), "%d copies, where pages are shared whole",
           kNobody, Size(batch.copies));
@@ -190,7 +260,9 @@ void BatchCheck::CheckCopies(const Batch& batch) {
             "a copy of %d slots from page %d to %d", kNobody, copy.slots, copy.from, copy.to);
     Require(targets.emplace(copy.to, &copy).second, "two copies into page %d", kNobody, copy.to);
     const PageState from = stage_.cache.page_state(copy.from);
-    Require(from == PageState::kTree || from == PageState::kDetached || from == PageState::kOpen,
+    // Behind the exact tokens that are copied its owner may have filled it with others since.
+    Require(from == PageState::kTree || from == PageState::kDetached || from == PageState::kOpen ||
+                from == PageState::kPrivate,
             "a copy from page %d, whose state is %d", kNobody, copy.from,
             static_cast<std::int64_t>(from));
     Require(stage_.cache.page_state(copy.to) == PageState::kCopying,
@@ -250,11 +322,10 @@ void BatchCheck::CheckShares() const {
 void BatchCheck::CheckContents(const Batch& batch) {
   for (const Sequence& sequence : batch.sequences) {
     const Client& client = stage_[sequence.request];
-    const auto path =
-        std::span(client.oracle.path).first(static_cast<std::size_t>(client.computed));
+    const std::vector<Slot> slots = client.oracle.SlotsBefore(client.computed);
     const std::int64_t wrong =
-        stage_.model.FirstWrong(sequence.pages, path, sequence.gap, sequence.open_page);
-    Require(wrong < 0, "reads a wrong slot at position %d, in page %d", client.id, wrong,
+        stage_.model.FirstWrong(sequence.pages, slots, sequence.gap, sequence.open_page);
+    Require(wrong < 0, "reads a wrong slot, number %d, in page %d", client.id, wrong,
             wrong < 0 ? 0 : sequence.pages[sequence.gap.place(wrong / stage_.page_size())]);
   }
 }

@@ -35,6 +35,8 @@ class BatchCheck {
   void CheckPages(const Client& client, const Sequence& sequence);
   void CheckOpenPage(const Client& client, const Sequence& sequence);
   void CheckPolicy(const Client& client, const Sequence& sequence);
+  void CheckKeeping(const Client& client, const Sequence& sequence);
+  void CheckCompactions(const Batch& batch);
   void CheckCopies(const Batch& batch);
   void CheckShares() const;
 
@@ -45,6 +47,7 @@ class BatchCheck {
   // Open pages of those that run and were in a batch since they were admitted.
   std::map<RequestId, std::int32_t> open_pages_;
   std::map<RequestId, std::int64_t> dropped_;  // pages, of those that run
+  std::map<const PageId*, RequestId> tables_;  // whose they are, in the batch
 };
 
 }  // namespace banyan::sim

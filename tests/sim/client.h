@@ -3,15 +3,18 @@
 // copied from the scheduler's.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/ids.h"
 #include "scheduler/request.h"
 #include "scheduler/token_stream.h"
+#include "tests/sim/keeping.h"
 #include "tests/sim/oracle.h"
 
 namespace banyan::sim {
@@ -22,8 +25,10 @@ struct Client {
   RequestId id{};
   scheduler::Request request;
   Realm realm = 0;
-  bool fits = true;  // not refused
+  std::optional<Keeping> keeping;  // under a policy with a budget
+  bool fits = true;                // not refused
   std::int64_t max_output = 0;
+  scheduler::LengthLimit limit = scheduler::LengthLimit::kNone;  // what makes that the most
   Oracle oracle;
 
   // Its reader.
@@ -80,7 +85,15 @@ struct Client {
   // So many of its tokens see all that is before them, and may be shared.
   std::int64_t exact() const {
     if (!request.kv_policy) return INT64_MAX;
+    if (keeping) return keeping->prompt;
     return request.kv_policy->sinks + request.kv_policy->window;
+  }
+  // So many of its tokens may come from the cache.
+  std::int64_t max_cached() const { return keeping ? keeping->max_cached() : exact(); }
+  // Of so many that were computed, what the last one did not see.
+  std::int64_t Dropped(std::int64_t tokens) const {
+    if (keeping) return tokens - oracle.CountAfter(tokens);
+    return std::max<std::int64_t>(tokens - exact(), 0);
   }
   // A chunk does not mix tokens whose scores were sent with such whose scores are wanted, nor exact
   // tokens with others, of which it may have few.

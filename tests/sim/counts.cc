@@ -39,6 +39,8 @@ constexpr Name kNames[] = {
     {"answers that filled the pool", &Counts::pool_filled},
     {"requests with a policy", &Counts::policies},
     {"pages dropped", &Counts::dropped_pages},
+    {"compactions", &Counts::compactions},
+    {"compactions in place", &Counts::compactions_in_place},
     {"cancels in flight", &Counts::cancels_in_flight},
     {"cancels when preempted", &Counts::cancels_preempted},
     {"stop strings", &Counts::stop_strings},

@@ -36,6 +36,8 @@ struct Counts {
   std::int64_t pool_filled = 0;      // answers that the pool ended
   std::int64_t policies = 0;         // requests that keep a part of their KV only
   std::int64_t dropped_pages = 0;    // of theirs, by tables that do not name them any more
+  std::int64_t compactions = 0;      // to pages of their own
+  std::int64_t compactions_in_place = 0;
   std::array<std::int64_t, scheduler::kRequestStates> cancels{};  // by state
   std::int64_t cancels_in_flight = 0;
   std::int64_t cancels_preempted = 0;  // while it waited again

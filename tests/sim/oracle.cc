@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 namespace banyan::sim {
 namespace {
@@ -11,26 +12,46 @@ using scheduler::Request;
 
 class Reader {
  public:
-  Reader(Realm realm, kernels::KeyWindow window, Oracle& oracle)
-      : realm_(realm), window_(window), oracle_(oracle) {}
+  Reader(Realm realm, kernels::KeyWindow window, const std::optional<Keeping>& keeping,
+         Oracle& oracle)
+      : realm_(realm), window_(window), keeping_(keeping), oracle_(oracle) {}
 
   void Read(TokenId token) {
     const auto position = static_cast<std::int64_t>(oracle_.path.size());
-    const auto slot_at = [this](std::int64_t p) {
-      return oracle_.path[static_cast<std::size_t>(p)];
-    };
-    const Slot slot = NextSlot(slot_at, realm_, token, position, window_);
+    if (keeping_ && keeping_->IsDue(position, Count())) Compact(position);
+    const std::int64_t at = Count();
+    const auto slot_at = [this](std::int64_t i) { return slots_[static_cast<std::size_t>(i)]; };
+    const Slot slot = NextSlot(slot_at, realm_, token, position, window_, position - at);
     oracle_.tokens.push_back(token);
     oracle_.path.push_back(slot);
-    sum_ = window_.cuts(position) ? AttendAll(slot_at, position, position, window_)
-                                  : Attend(sum_, slot);
+    slots_.push_back(slot);
+    const bool sees_all = !window_.cuts(position) && at == position;
+    sum_ = sees_all ? Attend(sum_, slot) : AttendAll(slot_at, at, at, window_);
+    if (!keeping_ || position < keeping_->first_observed) return;
+    if (position == keeping_->first_observed) notes_.Begin(keeping_->by, at);
+    if (keeping_->IsObserved(position)) notes_.Add(slot_at);
   }
   std::uint64_t sum() const { return sum_; }
 
  private:
+  std::int64_t Count() const { return static_cast<std::int64_t>(slots_.size()); }
+  void Compact(std::int64_t position) {
+    std::vector<Slot> slots;
+    Oracle::Survivors& survivors = oracle_.survivors.emplace_back();
+    survivors.tokens = position;
+    for (const std::int64_t slot : notes_.Keep(keeping_->rule)) {
+      slots.push_back(slots_[static_cast<std::size_t>(slot)]);
+      survivors.positions.push_back(slots.back().position);
+    }
+    slots_ = std::move(slots);
+  }
+
   const Realm realm_;
   const kernels::KeyWindow window_;
+  const std::optional<Keeping> keeping_;
   Oracle& oracle_;
+  std::vector<Slot> slots_;  // that there are
+  Notes notes_;
   std::uint64_t sum_ = 0;
 };
 
@@ -41,9 +62,43 @@ bool Ends(const Request& request, TokenId token) {
 
 }  // namespace
 
-Oracle Expect(const Request& request, Realm realm, std::int64_t max_output) {
+const Oracle::Survivors* Oracle::Latest(std::int64_t number) const {
+  const auto later = std::find_if(survivors.begin(), survivors.end(),
+                                  [&](const Survivors& of) { return of.tokens > number; });
+  return later == survivors.begin() ? nullptr : &*(later - 1);
+}
+
+std::vector<Slot> Oracle::SlotsBefore(std::int64_t number) const {
+  std::vector<Slot> slots;
+  const Survivors* latest = Latest(number);
+  if (latest != nullptr) {
+    for (const std::int64_t position : latest->positions)
+      slots.push_back(path[static_cast<std::size_t>(position)]);
+  }
+  const auto first = path.begin() + (latest == nullptr ? 0 : latest->tokens);
+  slots.insert(slots.end(), first, path.begin() + number);
+  return slots;
+}
+
+std::int64_t Oracle::CountBefore(std::int64_t number) const {
+  const Survivors* latest = Latest(number);
+  if (latest == nullptr) return number;
+  return static_cast<std::int64_t>(latest->positions.size()) + number - latest->tokens;
+}
+
+std::int64_t Oracle::CountAfter(std::int64_t number) const {
+  return number == 0 ? 0 : CountBefore(number - 1) + 1;
+}
+
+bool Oracle::IsCompactedBefore(std::int64_t number) const {
+  const Survivors* latest = Latest(number);
+  return latest != nullptr && latest->tokens == number;
+}
+
+Oracle Expect(const Request& request, Realm realm, std::int64_t max_output,
+              const std::optional<Keeping>& keeping) {
   Oracle oracle;
-  Reader reader(realm, WindowOf(request), oracle);
+  Reader reader(realm, WindowOf(request), keeping, oracle);
   for (const TokenId token : request.prompt) {
     if (request.score_prompt && !oracle.path.empty()) {
       oracle.prompt_scores.push_back(Score(reader.sum(), token, request.top_logprobs));

@@ -42,7 +42,7 @@ void OrderCheck::BeforeNext() {
   for (const Client& client : stage_.clients) {
     if (!client.running) continue;
     ranks_[client.id] = Aged(client);
-    if (!client.prefill && client.computed % stage_.page_size() == 0) ++wanted_;
+    if (WantsPage(client)) ++wanted_;
   }
   for (const Client& client : stage_.clients) {
     if (!client.waits()) continue;
@@ -52,6 +52,16 @@ void OrderCheck::BeforeNext() {
     std::int32_t& rank = ranks_[*status->producer];
     rank = std::max(rank, Aged(client));
   }
+}
+
+// Whether its next token takes a page that nobody promised it: what survives was promised, and all
+// that it comes to hold if that is bounded.
+bool OrderCheck::WantsPage(const Client& client) const {
+  if (client.prefill) return false;
+  const std::int64_t slots = client.oracle.CountBefore(client.computed);
+  const bool was_compacted = slots < client.computed;
+  if (was_compacted && !client.keeping->once) return false;
+  return slots % stage_.page_size() == 0 && !client.oracle.IsCompactedBefore(client.computed);
 }
 
 // Only for want of a page, and whoever ranks last: of the lowest priority, the youngest.
@@ -294,7 +304,7 @@ void OrderCheck::CheckNotIdle(const Batch& batch, const std::vector<Client*>& ad
   const std::vector<Client*> queue = Queue();
   if (queue.empty()) return;
   const bool all_fit = std::all_of(queue.begin(), queue.end(), [&](const Client* client) {
-    return Pages(client->known()) + headroom + Headroom(*client) <= spare;
+    return stage_.MostWanted(*client) + headroom + Headroom(*client) <= spare;
   });
   const std::int64_t left = stage_.PromptRoom(decodes);
   bool has_share = sum - decodes < left;

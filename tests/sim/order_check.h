@@ -38,6 +38,7 @@ class OrderCheck {
   void CheckHeadroom();
   void CheckNotIdle(const Batch& batch, const std::vector<Client*>& admitted);
   std::int64_t Headroom(const Client& client) const;
+  bool WantsPage(const Client& client) const;
   std::int64_t Pages(std::int64_t slots) const;
 
   Stage& stage_;

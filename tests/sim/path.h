@@ -48,17 +48,19 @@ template <class SlotAt>
 std::uint64_t AttendAll(SlotAt slot_at, std::int64_t position, std::int64_t last,
                         kernels::KeyWindow window);
 
-// The slot of `token` at `position`, behind those that slot_at(p) gives. Where the token does not
-// see all of them, it is a hash of those it sees, and the realm's.
+// The slot of `token` at `position`, behind those that slot_at(p) gives, of which there are
+// `compacted` fewer. Where the token does not see all that were before it, it is a hash of those it
+// sees, and the realm's.
 template <class SlotAt>
 Slot NextSlot(SlotAt slot_at, Realm realm, TokenId token, std::int64_t position,
-              kernels::KeyWindow window) {
-  if (!window.cuts(position)) {
+              kernels::KeyWindow window, std::int64_t compacted = 0) {
+  if (!window.cuts(position) && compacted == 0) {
     if (position == 0) return SlotAfter(nullptr, realm, token, position);
     const Slot before = slot_at(position - 1);
     return SlotAfter(&before, realm, token, position);
   }
-  const std::uint64_t seen = AttendAll(slot_at, position, position - 1, window);
+  const std::int64_t slot = position - compacted;
+  const std::uint64_t seen = AttendAll(slot_at, slot, slot - 1, window);
   return {realm, token, position, Mix(~seen + static_cast<std::uint64_t>(token))};
 }
 
@@ -84,7 +86,8 @@ std::uint64_t AttendAll(SlotAt slot_at, std::int64_t position, std::int64_t last
 
 // What the tokens of that request see.
 inline kernels::KeyWindow WindowOf(const scheduler::Request& request) {
-  if (!request.kv_policy) return {};
+  using Type = scheduler::KvPolicy::Type;
+  if (!request.kv_policy || request.kv_policy->type != Type::kStreaming) return {};
   return {.window = request.kv_policy->window, .sinks = request.kv_policy->sinks};
 }
 

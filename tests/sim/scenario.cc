@@ -191,7 +191,7 @@ Scenario MakeScenario(std::uint64_t seed) {
   if (random.OneIn(3)) {
     scenario.policy_one_in = random.Between(1, 4);
     // What those that run hold beside what they share.
-    if (scenario.ample) scenario.cache.pages += 10 * (64 / scenario.cache.page_size + 2);
+    if (scenario.ample) scenario.cache.pages += 10 * (80 / scenario.cache.page_size + 2);
   }
   if (random.OneIn(4)) scenario.cache.sharing = radix::Sharing::kPages;
   return scenario;

@@ -17,7 +17,7 @@ std::span<const TokenId> Known(const Client& client) {
 
 void ShareCheck::OnAdmitted(const Client& client) {
   const std::int64_t cached = client.cached;
-  const std::int64_t useful = std::min(client.prompt_tokens() - 1, client.exact());
+  const std::int64_t useful = std::min(client.prompt_tokens() - 1, client.max_cached());
   Require(cached >= 0 && cached <= useful, "has %d tokens cached of %d", client.id, cached,
           client.prompt_tokens());
   if (!stage_.caching() || client.request.score_prompt) {

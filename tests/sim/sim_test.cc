@@ -87,10 +87,10 @@ TEST_F(Model, SeesACopyOfASlotLess) {
   const Oracle oracle = Expect(request_, 0, 1);
   const std::vector<PageId> pages = {2, 5, 3};
   batch_.copies = {{.from = 0, .to = 5, .slots = 2}};
-  model_.Copy(batch_);
+  model_.Prepare(batch_);
   EXPECT_EQ(model_.FirstWrong(pages, std::span(oracle.path).first(7)), 5);
   batch_.copies = {{.from = 0, .to = 5, .slots = 3}};
-  model_.Copy(batch_);
+  model_.Prepare(batch_);
   EXPECT_EQ(model_.FirstWrong(pages, std::span(oracle.path).first(7)), -1);
 }
 

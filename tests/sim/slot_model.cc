@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tests/sim/trace.h"
+
 namespace banyan::sim {
 
 SlotModel::SlotModel(std::int32_t page_size, std::int32_t pages, std::int32_t open_pages)
@@ -14,20 +16,45 @@ void SlotModel::Poison(PageId page) {
   std::fill_n(slots_.begin() + std::int64_t{page} * page_size_, page_size_, Slot{});
 }
 
-void SlotModel::Copy(const Batch& batch) {
+void SlotModel::Prepare(const Batch& batch) {
   for (const PageCopy& copy : batch.copies) {
     Poison(copy.to);
     std::copy_n(slots_.begin() + std::int64_t{copy.from} * page_size_, copy.slots,
                 slots_.begin() + std::int64_t{copy.to} * page_size_);
   }
+  for (const kernels::KvCompaction& compaction : batch.compactions) Compact(compaction);
 }
 
-std::size_t SlotModel::Index(const Sequence& sequence, std::int64_t position,
-                             std::int64_t tokens) const {
-  if (open_pages_ > 0 && position / page_size_ == (tokens - 1) / page_size_) {
-    return OpenIndex(sequence.open_page, position);
+void SlotModel::Compact(const kernels::KvCompaction& compaction) {
+  Notes& notes = observers_[compaction.observer];
+  Require(notes.slots() == compaction.slots, "%d slots are compacted, and %d were observed",
+          kNobody, compaction.slots, notes.slots());
+  std::vector<Slot> survivors;
+  for (const std::int64_t slot : notes.Keep(compaction.keep))
+    survivors.push_back(At(compaction.from, slot));
+  for (const PageId page : compaction.to) Poison(page);
+  for (std::size_t i = 0; i < survivors.size(); ++i)
+    slots_[Index(compaction.to, static_cast<std::int64_t>(i), {})] = survivors[i];
+}
+
+// As kernels/kv_compaction.h wants it.
+void SlotModel::Observe(const Sequence& sequence, std::int64_t slot) {
+  const kernels::Observation& seen = sequence.observation;
+  const std::int64_t position = slot + sequence.compacted;
+  if (!seen.is_made() || position < seen.from) return;
+  Notes& notes = observers_[seen.observer];
+  if (position == seen.from) notes.Begin(seen.by, slot);
+  Require(notes.slots() == slot, "is observed in slot %d by one who saw %d", sequence.request, slot,
+          notes.slots());
+  notes.Add([&](std::int64_t i) { return At(sequence.pages, i, sequence.gap); });
+}
+
+std::size_t SlotModel::Index(const Sequence& sequence, std::int64_t slot,
+                             std::int64_t slots) const {
+  if (open_pages_ > 0 && slot / page_size_ == (slots - 1) / page_size_) {
+    return OpenIndex(sequence.open_page, slot);
   }
-  return Index(sequence.pages, position, sequence.gap);
+  return Index(sequence.pages, slot, sequence.gap);
 }
 
 // From the open page to the one that the table names.
@@ -38,18 +65,19 @@ void SlotModel::Seal(const Sequence& sequence, std::int64_t page) {
 }
 
 void SlotModel::Write(const Sequence& sequence, Realm realm) {
-  std::int64_t position = sequence.first_position;
+  std::int64_t slot = sequence.first_slot();
   for (const TokenId token : sequence.tokens) {
     // A page that is begun holds nothing of whoever had it before.
-    if (position % page_size_ == 0) {
-      Poison(sequence.pages[sequence.gap.place(position / page_size_)]);
+    if (slot % page_size_ == 0) {
+      Poison(sequence.pages[sequence.gap.place(slot / page_size_)]);
       if (open_pages_ > 0) Poison(pages_ + sequence.open_page);
     }
-    const auto slot_at = [&](std::int64_t p) { return slots_[Index(sequence, p, position + 1)]; };
-    slots_[Index(sequence, position, position + 1)] =
-        NextSlot(slot_at, realm, token, position, sequence.window);
-    ++position;
-    if (open_pages_ > 0 && position % page_size_ == 0) Seal(sequence, position / page_size_ - 1);
+    const auto slot_at = [&](std::int64_t s) { return slots_[Index(sequence, s, slot + 1)]; };
+    slots_[Index(sequence, slot, slot + 1)] = NextSlot(
+        slot_at, realm, token, slot + sequence.compacted, sequence.window, sequence.compacted);
+    Observe(sequence, slot);
+    ++slot;
+    if (open_pages_ > 0 && slot % page_size_ == 0) Seal(sequence, slot / page_size_ - 1);
   }
   computed_ += static_cast<std::int64_t>(sequence.tokens.size());
 }
@@ -65,9 +93,9 @@ StepResult SlotModel::Forward(const Batch& batch, const RealmOf& realm_of) {
 SequenceResult SlotModel::Answer(const Sequence& sequence) const {
   SequenceResult answer;
   if (sequence.logits == Logits::kNone && sequence.scored.empty()) return answer;
-  const std::int64_t first = sequence.first_position;
+  const std::int64_t first = sequence.first_slot();
   const std::int64_t end = first + static_cast<std::int64_t>(sequence.tokens.size());
-  const auto slot_at = [&](std::int64_t p) { return slots_[Index(sequence, p, end)]; };
+  const auto slot_at = [&](std::int64_t s) { return slots_[Index(sequence, s, end)]; };
   if (!sequence.scored.empty()) Scores(sequence, answer.scores);
   if (sequence.logits == Logits::kNone) return answer;
   const std::uint64_t sum = AttendAll(slot_at, end - 1, end - 1, sequence.window);
@@ -95,12 +123,17 @@ void SlotModel::Scores(const Sequence& sequence, std::vector<ScoredToken>& score
 
 StepResult SlotModel::Fail(const Batch& batch) {
   for (const PageCopy& copy : batch.copies) Poison(copy.to);
+  for (const kernels::KvCompaction& compaction : batch.compactions) {
+    for (const PageId page : compaction.to) Poison(page);
+    observers_.erase(compaction.observer);
+  }
   for (const Sequence& sequence : batch.sequences) {
+    observers_.erase(sequence.observation.observer);
     const auto tokens = static_cast<std::int64_t>(sequence.tokens.size());
     for (std::int64_t i = 0; i < tokens; ++i) {
-      const std::int64_t position = sequence.first_position + i;
-      slots_[Index(sequence.pages, position, sequence.gap)] = Slot{};
-      slots_[Index(sequence, position, position + 1)] = Slot{};
+      const std::int64_t slot = sequence.first_slot() + i;
+      slots_[Index(sequence.pages, slot, sequence.gap)] = Slot{};
+      slots_[Index(sequence, slot, slot + 1)] = Slot{};
     }
     computed_ += tokens;
   }
@@ -110,16 +143,16 @@ StepResult SlotModel::Fail(const Batch& batch) {
   return result;
 }
 
-std::int64_t SlotModel::FirstWrong(std::span<const PageId> pages, std::span<const Slot> path,
+std::int64_t SlotModel::FirstWrong(std::span<const PageId> pages, std::span<const Slot> slots,
                                    PageGap gap, std::int32_t open_page) const {
-  const std::int64_t whole = static_cast<std::int64_t>(path.size()) / page_size_;
-  for (std::size_t p = 0; p < path.size(); ++p) {
-    const auto position = static_cast<std::int64_t>(p);
-    const std::int64_t page = position / page_size_;
+  const std::int64_t whole = static_cast<std::int64_t>(slots.size()) / page_size_;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const auto slot = static_cast<std::int64_t>(i);
+    const std::int64_t page = slot / page_size_;
     if (page >= gap.front && page < gap.front + gap.dropped) continue;
     const bool is_open = open_pages_ > 0 && page == whole;
-    const std::size_t at = is_open ? OpenIndex(open_page, position) : Index(pages, position, gap);
-    if (slots_[at] != path[p]) return position;
+    const std::size_t at = is_open ? OpenIndex(open_page, slot) : Index(pages, slot, gap);
+    if (slots_[at] != slots[i]) return slot;
   }
   return -1;
 }

@@ -10,11 +10,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <span>
 #include <vector>
 
 #include "base/ids.h"
 #include "model/batch.h"
+#include "tests/sim/keeping.h"
 #include "tests/sim/path.h"
 
 namespace banyan::sim {
@@ -23,8 +25,8 @@ class SlotModel {
  public:
   SlotModel(std::int32_t page_size, std::int32_t pages, std::int32_t open_pages = 0);
 
-  // Made before the rows of the same batch.
-  void Copy(const Batch& batch);
+  // What is done before the rows of the same batch: copies, then compactions.
+  void Prepare(const Batch& batch);
   // Writes the rows, then answers. `realm_of` says who asks.
   using RealmOf = std::function<Realm(RequestId)>;
   StepResult Forward(const Batch& batch, const RealmOf& realm_of);
@@ -33,30 +35,32 @@ class SlotModel {
 
   void Poison(PageId page);
 
-  const Slot& At(std::span<const PageId> pages, std::int64_t position, PageGap gap = {}) const {
-    return slots_[Index(pages, position, gap)];
+  const Slot& At(std::span<const PageId> pages, std::int64_t slot, PageGap gap = {}) const {
+    return slots_[Index(pages, slot, gap)];
   }
-  // The first position of `path` whose slot is another than it should be, of those that the table
-  // names; -1 when there is none. Where there are open pages the last slots of a path that is not
-  // whole pages are in `open_page`.
-  std::int64_t FirstWrong(std::span<const PageId> pages, std::span<const Slot> path,
+  // The first of `slots` that is another than it should be, of those that the table names; -1 when
+  // there is none. Where there are open pages the last ones that are not whole pages are in
+  // `open_page`.
+  std::int64_t FirstWrong(std::span<const PageId> pages, std::span<const Slot> slots,
                           PageGap gap = {}, std::int32_t open_page = 0) const;
 
   std::int64_t computed() const { return computed_; }  // tokens, of all steps
 
  private:
-  std::size_t Index(std::span<const PageId> pages, std::int64_t position, PageGap gap) const {
-    const PageId page = pages[gap.place(position / page_size_)];
-    return static_cast<std::size_t>(std::int64_t{page} * page_size_ + position % page_size_);
+  std::size_t Index(std::span<const PageId> pages, std::int64_t slot, PageGap gap) const {
+    const PageId page = pages[gap.place(slot / page_size_)];
+    return static_cast<std::size_t>(std::int64_t{page} * page_size_ + slot % page_size_);
   }
-  // The same of a sequence with `tokens` tokens computed: those of the last one's page are in the
-  // open page, where there is one.
-  std::size_t Index(const Sequence& sequence, std::int64_t position, std::int64_t tokens) const;
-  std::size_t OpenIndex(std::int32_t open_page, std::int64_t position) const {
+  // The same of a sequence with so many valid slots: those of the last one's page are in the open
+  // page, where there is one.
+  std::size_t Index(const Sequence& sequence, std::int64_t slot, std::int64_t slots) const;
+  std::size_t OpenIndex(std::int32_t open_page, std::int64_t slot) const {
     const std::int64_t page = std::int64_t{pages_} + open_page;
-    return static_cast<std::size_t>(page * page_size_ + position % page_size_);
+    return static_cast<std::size_t>(page * page_size_ + slot % page_size_);
   }
   void Seal(const Sequence& sequence, std::int64_t page);
+  void Compact(const kernels::KvCompaction& compaction);
+  void Observe(const Sequence& sequence, std::int64_t slot);
   void Write(const Sequence& sequence, Realm realm);
   SequenceResult Answer(const Sequence& sequence) const;
   void Scores(const Sequence& sequence, std::vector<ScoredToken>& scores) const;
@@ -65,6 +69,7 @@ class SlotModel {
   const std::int32_t pages_;
   const std::int32_t open_pages_;  // their slots are behind those of the pages
   std::vector<Slot> slots_;
+  std::map<std::int32_t, Notes> observers_;
   std::int64_t computed_ = 0;
 };
 

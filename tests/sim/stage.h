@@ -74,10 +74,14 @@ struct Stage {
     if (client.request.score_prompt && client.high_water < client.prompt_tokens()) {
       return Shared(client.high_water);
     }
-    return Shared(std::min(client.known() - 1, client.exact()));
+    return Shared(std::min(client.known() - 1, client.max_cached()));
   }
   // Tokens behind the exact ones that one step computes of it at most.
   std::int64_t MostLossy(const Client& client) const {
+    if (client.keeping) {
+      const std::int64_t room = client.keeping->limit - client.oracle.CountBefore(client.computed);
+      return client.keeping->once ? scenario.scheduler.max_batch_tokens : room;
+    }
     return std::min<std::int64_t>(
         scenario.scheduler.max_batch_tokens,
         std::max<std::int64_t>(client.request.kv_policy->window, page_size()));
@@ -92,12 +96,31 @@ struct Stage {
   // writes behind the window's first key, wherever that is in its page.
   std::int64_t MostPages(const Client& client) const {
     if (!client.request.kv_policy) return scenario.cache.pages;
+    if (client.keeping) {
+      if (client.keeping->once) return scenario.cache.pages;
+      return Pages(client.oracle.CountBefore(client.computed) < client.computed
+                       ? client.keeping->limit
+                       : client.keeping->before());
+    }
     const std::int64_t page = page_size();
     const std::int64_t sinks = (client.request.kv_policy->sinks + page - 1) / page;
     const std::int64_t window = std::max<std::int64_t>(client.request.kv_policy->window, 2);
     const std::int64_t span = window + MostLossy(client) - 1;
     return std::max(client.exact() / page, sinks) + (span + 2 * page - 2) / page;
   }
+  // Of a prompt under a policy with a budget, together with what survives of it.
+  std::int64_t PeakPages(const Keeping& keeping) const {
+    if (!keeping.is_ever_due()) return Pages(keeping.prompt);
+    return Pages(keeping.before()) + Pages(keeping.after(keeping.prompt));
+  }
+  // The most that it is promised.
+  std::int64_t MostWanted(const Client& client) const {
+    const auto& keeping = client.keeping;
+    if (!keeping || !keeping->is_ever_due()) return Pages(client.known());
+    return Pages(std::min(client.known(), keeping->before())) +
+           Pages(keeping->after(client.known()));
+  }
+  std::int64_t Pages(std::int64_t slots) const { return (slots + page_size() - 1) / page_size(); }
   std::string NameOf(Realm realm) const {
     return scheduler::NamespaceName(Workload::TenantOf(realm, scenario.salts),
                                     Workload::SaltOf(realm, scenario.salts));

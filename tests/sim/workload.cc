@@ -236,13 +236,30 @@ void Workload::Decorate(scheduler::Request& request) {
 
 // Sometimes one that cannot be; and sometimes more than context or pool could take.
 void Workload::SetPolicy(scheduler::Request& request) {
-  const int sinks = random_.Below(7);
-  request.kv_policy = scheduler::KvPolicy{
-      .sinks = sinks,
-      .window = random_.OneIn(20) ? random_.Below(3) : sinks + random_.Between(1, 24)};
+  const bool tells_slots = scenario_.cache.sharing == radix::Sharing::kSlots;
+  request.kv_policy = tells_slots && random_.OneIn(2) ? AnyBudget() : AnyWindow();
   request.score_prompt = false;
   request.max_tokens = std::min<std::int64_t>(request.max_tokens, 150);
   if (!scenario_.ample && random_.OneIn(4)) Extend(request.prompt, Tokens(random_.Between(1, 200)));
+}
+
+scheduler::KvPolicy Workload::AnyWindow() {
+  const int sinks = random_.Below(7);
+  return {.sinks = sinks,
+          .window = random_.OneIn(20) ? random_.Below(3) : sinks + random_.Between(1, 24)};
+}
+
+scheduler::KvPolicy Workload::AnyBudget() {
+  using Type = scheduler::KvPolicy::Type;
+  constexpr Type kTypes[] = {Type::kH2o, Type::kScissorhands, Type::kSnapKv};
+  scheduler::KvPolicy policy{.type = kTypes[random_.Below(3)]};
+  policy.budget = random_.OneIn(20) ? random_.Below(2) : random_.Between(1, 24);
+  const int recent = random_.Below(static_cast<int>(policy.budget) + 1);
+  policy.recent = random_.OneIn(20) ? recent + 1 : random_.OneIn(2) ? recent : 0;
+  policy.observe = random_.OneIn(4) ? random_.Between(1, 80) : random_.Between(1, 8);
+  policy.history = random_.Between(1, 64);
+  policy.pooled = random_.OneIn(20) ? 4 : 2 * random_.Below(4) + 1;
+  return policy;
 }
 
 void Workload::SetConversation(RequestId request, int conversation) {

@@ -66,6 +66,8 @@ class Workload {
   std::vector<TokenId> Own();
   void Decorate(scheduler::Request& request);
   void SetPolicy(scheduler::Request& request);
+  scheduler::KvPolicy AnyWindow();
+  scheduler::KvPolicy AnyBudget();
 
   const Scenario& scenario_;
   Random& random_;

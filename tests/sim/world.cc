@@ -84,6 +84,7 @@ void World::Post(std::vector<Wish> wishes) {
     client.stream =
         std::make_shared<scheduler::TokenStream>(wish.capacity, [&client] { client.woken = true; });
     client.request.stream = client.stream;
+    client.keeping = KeepingOf(client.request, stage_.page_size());
     requests.push_back(client.request);
     workload_.SetConversation(client.id, wish.conversation);
   }
@@ -120,7 +121,11 @@ void World::Submit(scheduler::Request request) {
   const std::int64_t most = client.request.max_tokens;
   client.fits = prompt + 1 <= std::min(bounds.context_length, pool);
   bool all_fits = client.fits && prompt + most <= bounds.context_length;
-  if (policy) {
+  if (client.keeping) {
+    client.fits = client.fits && IsSound(*policy) && policy->budget <= bounds.context_length &&
+                  PeakPagesFit(client);
+    all_fits = client.fits && all_fits;
+  } else if (policy) {
     client.fits = all_fits = policy->window >= std::max(policy->sinks, 1) &&
                              client.exact() <= bounds.context_length &&
                              stage_.MostPages(client) <= stage_.scenario.cache.pages;
@@ -132,10 +137,9 @@ void World::Submit(scheduler::Request request) {
       all_fits == scheduler::CheckFits(bounds, stage_.scenario.cache, prompt, most, policy).ok(),
       "of %d tokens and %d more fits wrongly, or does not", client.id, prompt, most);
   if (client.fits) {
-    client.max_output =
-        policy ? most : std::min({most, bounds.context_length - prompt, pool - prompt + 1});
+    Bound(client);
     stage_.counts.policies += policy ? 1 : 0;
-    client.oracle = Expect(client.request, client.realm, client.max_output);
+    client.oracle = Expect(client.request, client.realm, client.max_output, client.keeping);
   }
   client.submitted = true;
   client.since = stage_.now();
@@ -147,6 +151,36 @@ void World::Submit(scheduler::Request request) {
   stage_.scheduler->Submit(std::move(request), stage_.now());
   Require(client.finished == !client.fits, "was refused wrongly, or was not", client.id);
   Settle();
+}
+
+// While its prompt is compacted, and while that of the shortest would be.
+bool World::PeakPagesFit(const Client& client) const {
+  Keeping shortest = *client.keeping;
+  shortest.prompt = 1;
+  return stage_.PeakPages(*client.keeping) <= stage_.scenario.cache.pages &&
+         stage_.PeakPages(shortest) <= stage_.scenario.cache.pages;
+}
+
+// The most that it may answer, and why that is the most.
+void World::Bound(Client& client) {
+  using scheduler::LengthLimit;
+  client.max_output = client.request.max_tokens;
+  client.limit = LengthLimit::kMaxTokens;
+  const auto bound = [&](std::int64_t most, LengthLimit limit) {
+    if (most >= client.max_output) return;
+    client.max_output = most;
+    client.limit = limit;
+  };
+  if (client.request.kv_policy && !client.keeping) return;
+  const std::int64_t prompt = client.prompt_tokens();
+  bound(stage_.scenario.scheduler.context_length - prompt, LengthLimit::kContext);
+  const std::int64_t pages = stage_.scenario.cache.pages;
+  if (client.keeping && !client.keeping->once) return;
+  // Computed again, a prompt is there beside what survives of it and all of the answer.
+  std::int64_t slots = pages * stage_.page_size() - prompt;
+  if (client.keeping && client.keeping->is_ever_due())
+    slots = (pages - stage_.Pages(prompt)) * stage_.page_size() - client.keeping->rule.budget;
+  bound(slots + 1, LengthLimit::kPool);
 }
 
 // ---- a step
@@ -204,7 +238,7 @@ void World::Finish(const Batch& batch) {
   const int fail_one_in = calm_ ? 0 : stage_.scenario.faults.fail_one_in;
   const bool fails = fail_one_in > 0 && random_.OneIn(fail_one_in);
   stage_.clock.Advance(stage_.scenario.tick / 4);  // a step takes time
-  stage_.model.Copy(batch);
+  stage_.model.Prepare(batch);
   batch_check_.CheckContents(batch);
   const StepResult result =
       fails ? stage_.model.Fail(batch)

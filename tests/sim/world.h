@@ -40,6 +40,8 @@ class World : public scheduler::Observer, public radix::Observer {
   void Post(std::vector<Wish> wishes);
   void Drain();
   void Submit(scheduler::Request request);
+  bool PeakPagesFit(const Client& client) const;
+  void Bound(Client& client);
   bool Step();  // false: there was nothing to run
   void Finish(const Batch& batch);
   void Settle();  // after every call: poison what is free, read, check
