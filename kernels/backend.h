@@ -34,10 +34,9 @@ concept Backend = requires(B& b, const B& cb, const HostTensor& host, const type
                            const typename B::Activations& cx, typename B::Input& in,
                            const typename B::Input& cin, std::span<const std::int32_t> ids,
                            std::span<const RowRun> runs, std::span<const SlotCopy> copies,
-                           std::span<const KvCompaction> compactions, std::span<float> floats,
-                           std::span<std::int32_t> outputs, std::span<std::byte> bytes,
-                           std::span<const std::byte> const_bytes, const Rope& rope,
-                           const typename B::Linear& linear,
+                           std::span<float> floats, std::span<std::int32_t> outputs,
+                           std::span<std::byte> bytes, std::span<const std::byte> const_bytes,
+                           const Rope& rope, const typename B::Linear& linear,
                            std::span<const typename B::Product> products, GateFunction gate,
                            const AttentionSpan& span, float f, std::int32_t n) {
   // Weights, copied into the backend's own layout; afterwards `host` may go.
@@ -79,10 +78,6 @@ concept Backend = requires(B& b, const B& cb, const HostTensor& host, const type
   // run's with its sinks, are not read into any sum; a run's needs the rope by which q was rotated.
   // q is as RopeAndStore leaves it, and where pages are sealed the runs are those stored last.
   b.Attend(cx, span, runs, n, in);  // (q, span, runs, layer, out)
-  // Observers note what q sees of the pages of layer n (kv_compaction.h); nothing where no row is
-  // observed. Behind RopeAndStore, in every layer.
-  b.Observe(cx, span, runs, n);  // (q, span, runs, layer)
-
   // What computes: the name of a set of instructions.
   { cb.variant() } -> std::convertible_to<std::string_view>;
 
@@ -97,9 +92,20 @@ concept Backend = requires(B& b, const B& cb, const HostTensor& host, const type
   { b.AllocatePages(KvShape{}) } -> std::same_as<bool>;
   { cb.page_bytes() } -> std::convertible_to<std::size_t>;
   b.CopySlots(copies);
-  b.Compact(compactions);  // in order; before the rows of a step
   cb.ReadPage(n, bytes);
   b.WritePage(n, const_bytes);
+};
+
+// A backend of which sequences may be observed and compacted (kv_compaction.h).
+template <class B>
+concept CompactingBackend = Backend<B> &&
+    requires(B& b, const typename B::Activations& cx, const AttentionSpan& span,
+             std::span<const RowRun> runs, std::span<const KvCompaction> compactions,
+             std::int32_t n) {
+  // Observers note what q sees of the pages of layer n; nothing where no row is observed.
+  // Behind RopeAndStore, in every layer.
+  b.Observe(cx, span, runs, n);  // (q, span, runs, layer)
+  b.Compact(compactions);        // in order; before the rows of a step
 };
 
 }  // namespace banyan::kernels

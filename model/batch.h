@@ -72,7 +72,7 @@ struct Sequence {
   // Which keys its tokens see, on a model whose Facts::every_layer_sees_all.
   kernels::KeyWindow window{};
   // Slots that compaction gave up before: the token at position p is in slot p - compacted. As
-  // observations on a model whose Facts::every_layer_sees_all, and where there is no window.
+  // observations on a model that compacts (Facts), and where there is no window.
   std::int64_t compacted = 0;
   kernels::Observation observation{};
   Logits logits = Logits::kNone;

@@ -53,7 +53,8 @@ class Decoder {
     backend_.Embed(weights_.embedding, step.tokens(), shape_.embedding_scale, residual_);
     for (std::int32_t i = 0; i < shape_.layers; ++i) {
       WriteKeysAndValues(i, step);
-      backend_.Observe(query_, SpanOf(i, nullptr), step.runs(), i);
+      if constexpr (kernels::CompactingBackend<B>)
+        backend_.Observe(query_, SpanOf(i, nullptr), step.runs(), i);
       // Behind the last layer's keys and values lie only the logits.
       if (i + 1 == shape_.layers && step.logit_rows().empty()) return;
       Attend(i, step);

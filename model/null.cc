@@ -47,7 +47,8 @@ class NullModel final : public Model {
                 .vocabulary_size = vocabulary_size,
                 .page_size = page_size_,
                 .pages = pages_,
-                .windows = true},
+                .windows = true,
+                .compacts = true},
         slots_(static_cast<std::uint64_t*>(
             std::calloc(static_cast<std::size_t>(pages_), page_bytes()))) {
     if (slots_ == nullptr) throw std::bad_alloc();
@@ -57,6 +58,7 @@ class NullModel final : public Model {
     facts_.context_length = kContextLength;
     facts_.kv_bytes_per_token = kSlotBytes;
     facts_.every_layer_sees_all = true;
+    facts_.compacts = true;
   }
 
   const Facts& facts() const override { return facts_; }

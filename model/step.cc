@@ -59,13 +59,13 @@ void CheckPages(const Sequence& sequence, const StepLimits& limits) {
 void CheckObserved(const Sequence& sequence, const StepLimits& limits) {
   const kernels::Observation& seen = sequence.observation;
   if (sequence.compacted == 0 && !seen.is_made()) return;
-  CHECK(limits.windows && !sequence.window.is_bounded() && sequence.gap.dropped == 0);
+  CHECK(limits.compacts && !sequence.window.is_bounded() && sequence.gap.dropped == 0);
   if (!seen.is_made()) return;
   CHECK(IsBelow(seen.observer, kernels::Observation::kMaxObservers) && 0 <= seen.from);
 }
 
 void CheckCompaction(const kernels::KvCompaction& compaction, const StepLimits& limits) {
-  CHECK(limits.windows && compaction.keep.is_sound());
+  CHECK(limits.compacts && compaction.keep.is_sound());
   CHECK(IsBelow(compaction.observer, kernels::Observation::kMaxObservers));
   CHECK(AreBelow(compaction.from, limits.pages) && AreBelow(compaction.to, limits.pages));
   const auto covers = [&](std::span<const PageId> table, std::int64_t slots) {

@@ -17,7 +17,8 @@ struct StepLimits {
   std::int32_t vocabulary_size = 0;
   std::int32_t page_size = 0;
   std::int32_t pages = 0;
-  bool windows = false;  // of keys, and slots that are no positions
+  bool windows = false;   // of keys
+  bool compacts = false;  // then slots may be no positions
   // Of models whose pages are sealed: how many open pages there are; else 0.
   std::int32_t open_pages = 0;
 };

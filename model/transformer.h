@@ -85,7 +85,8 @@ class Transformer final : public Model {
                 .vocabulary_size = shape.vocabulary,
                 .page_size = options.page_size,
                 .pages = 0,
-                .windows = shape.every_layer_sees_all()},
+                .windows = shape.every_layer_sees_all(),
+                .compacts = kernels::CompactingBackend<B> && shape.every_layer_sees_all()},
         network_(*backend_, shape, packer, options.max_batch_tokens,
                  Logits::RowsAtOnce(options.max_batch_tokens)),
         logits_(*backend_, network_, shape.vocabulary,
@@ -127,6 +128,7 @@ class Transformer final : public Model {
     facts_.kv_heads = shape_.kv_heads;
     facts_.head_dim = shape_.head_dim;
     facts_.every_layer_sees_all = shape_.every_layer_sees_all();
+    facts_.compacts = limits_.compacts;
     facts_.parameters = packer.parameters();
     facts_.weight_bytes = packer.bytes();
     facts_.kv_bytes_per_token = static_cast<std::int64_t>(page_bytes()) / limits_.page_size;
@@ -138,7 +140,7 @@ class Transformer final : public Model {
     try {
       backend_->TakeThread();
       backend_->CopySlots(step_.copies());
-      backend_->Compact(step_.compactions());
+      if constexpr (kernels::CompactingBackend<B>) backend_->Compact(step_.compactions());
       if (step_.rows() > 0) network_.Forward(step_);
       return logits_.Read(batch, step_.logit_rows(), result);
     } catch (const std::bad_alloc&) {

@@ -125,6 +125,11 @@ absl::Status CheckServable(const model::Facts& facts, const scheduler::Options& 
                      " policy has no meaning on this model, whose layers have windows of their "
                      "own"));
   }
+  if (!facts.compacts && policy.type != KvPolicy::Type::kStreaming) {
+    return absl::InvalidArgumentError(absl::StrCat("a ", std::string(Name(policy.type)),
+                                                   " policy keeps single tokens, which the ",
+                                                   facts.kv_dtype, " pages of this model cannot"));
+  }
   return scheduler::CheckPolicy(scheduling, cache, policy);
 }
 

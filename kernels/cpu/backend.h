@@ -156,6 +156,6 @@ class CpuBackend {
   std::unique_ptr<State> state_;
 };
 
-static_assert(Backend<CpuBackend>);
+static_assert(CompactingBackend<CpuBackend>);
 
 }  // namespace banyan::kernels

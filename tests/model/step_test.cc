@@ -122,8 +122,12 @@ TEST(StepDeathTest, WhatADrawMayNotName) {
   dies(penalized);
 }
 
-constexpr StepLimits kWindows{
-    .max_rows = 8, .vocabulary_size = 100, .page_size = 4, .pages = 10, .windows = true};
+constexpr StepLimits kWindows{.max_rows = 8,
+                              .vocabulary_size = 100,
+                              .page_size = 4,
+                              .pages = 10,
+                              .windows = true,
+                              .compacts = true};
 
 // Position 21 sees keys 0, 1 and 16 and on, in pages 0, 4 and 5 of the view.
 Sequence Windowed(std::span<const PageId> pages) {

@@ -434,6 +434,7 @@ class MakeRequestTest : public ::testing::Test {
   MakeRequestTest() {
     model_.codec = text::Codec::ForBytes();
     model_.facts.every_layer_sees_all = true;
+    model_.facts.compacts = true;
     model_.scheduling.context_length = 100;
     model_.cache.pages = 50;
     model_.cache.page_size = 16;
@@ -561,6 +562,13 @@ TEST_F(MakeRequestTest, APolicyThatCannotBeIsNamed) {
       "'kv_policy' cannot be: 4 sinks and a window of 97 tokens are over the context of 100.");
   model_.cache.pages = 5;
   EXPECT_THAT(refused({.sinks = 4, .window = 90}).message, HasSubstr("over the KV pool of 5"));
+  model_.cache.pages = 100;
+  model_.facts.compacts = false;
+  model_.facts.kv_dtype = "int4";
+  const scheduler::KvPolicy budget{.type = scheduler::KvPolicy::Type::kSnapKv, .budget = 50};
+  EXPECT_EQ(refused(budget).message,
+            "'kv_policy' cannot be: a snapkv policy keeps single tokens, which the int4 pages of "
+            "this model cannot.");
   model_.facts.every_layer_sees_all = false;
   EXPECT_THAT(refused(kStreaming).message, HasSubstr("layers have windows of their own"));
 }
