@@ -86,7 +86,8 @@ class Transformer final : public Model {
                 .page_size = options.page_size,
                 .pages = 0,
                 .windows = shape.every_layer_sees_all(),
-                .compacts = kernels::CompactingBackend<B> && shape.every_layer_sees_all()},
+                .compacts = kernels::CompactingBackend<B> && shape.every_layer_sees_all() &&
+                            !kernels::SealsPages(options.kv_format)},
         network_(*backend_, shape, packer, options.max_batch_tokens,
                  Logits::RowsAtOnce(options.max_batch_tokens)),
         logits_(*backend_, network_, shape.vocabulary,

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "kernels/half.h"
+#include "kernels/require.h"
 #include "kernels/small_floats.h"
 
 namespace banyan::kernels {
@@ -70,6 +71,8 @@ void ReadKeys(const PageStore& pages, const KeyTile& which, float* tile, float* 
       return Read<Fp8>(pages, which, tile, factors);
     case KvFormat::kInt8:
       return Read<Int8>(pages, which, tile, factors);
+    case KvFormat::kInt4:
+      RequireFailed("slots of sealed pages are not told apart");
   }
 }
 

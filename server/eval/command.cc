@@ -115,13 +115,17 @@ EvalReport Heading(const Task& task, const model::Facts& facts) {
   return report;
 }
 
-// Whether this model, read in windows of that context, can have the policies.
+// Whether this model, read in windows of that context into pages of those formats, can have the
+// policies. `facts`: with exact pages.
 absl::Status CheckPolicies(const Task& task, const model::Facts& facts) {
   const scheduler::Options limits{.context_length = task.context};
   const radix::Options pool{.page_size = ModelSource::kPageSize, .pages = kMaxPages};
   for (const Configuration& configuration : task.options.configurations) {
     if (!configuration.policy) continue;
-    const absl::Status status = CheckServable(facts, limits, pool, *configuration.policy);
+    model::Facts of_pages = facts;
+    of_pages.compacts = facts.compacts && !kernels::SealsPages(configuration.format);
+    of_pages.kv_dtype = kernels::LayoutOf(configuration.format).name;
+    const absl::Status status = CheckServable(of_pages, limits, pool, *configuration.policy);
     if (!status.ok()) {
       return absl::Status(status.code(), absl::StrCat("--configs: ", Quote(configuration.name),
                                                       ": ", status.message()));

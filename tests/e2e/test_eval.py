@@ -126,6 +126,8 @@ def test_what_cannot_be_evaluated_is_one_clear_line(tmp_path, text):
     assert "'int9'" in refused("--model", banyan.MODEL, "--text", text, "--configs", "f16,int9")
     assert "the budget of 21 tokens is over the context of 20" in refused(
         "--model", banyan.MODEL, "--text", text, "--context", 20, "--configs", "f16+h2o:budget=21")
+    assert "keeps single tokens, which the int4 pages" in refused(
+        "--model", banyan.MODEL, "--text", text, "--context", 20, "--configs", "int4+snapkv:budget=9")
     assert "smaller than the sinks, 4" in refused("--model", banyan.MODEL, "--text", text, "--configs",
                                              "f16+streaming:window=3")
     assert "over the context of 20" in refused("--model", banyan.MODEL, "--text", text, "--context", 20, "--configs",

@@ -128,6 +128,7 @@ def test_a_window_with_sinks_is_the_same_cached_together_and_alone(dtype):
 
 def test_pages_that_are_sealed_are_whole_tiles():
     for arguments, words in [(("--page-size", "24"), "multiple of 16"),
+                             (("--kv-policy", "h2o:budget=100"), "single tokens, which the int4 pages"),
                              (("--kv-memory", "1MiB", "--max-running", "8"), "--max-running")]:
         code, out, err = banyan.run("serve", "--model", banyan.MODEL, "--kv-dtype", "int4", "--port", "0", *arguments)
         assert code == 1 and "ready" not in out

@@ -175,10 +175,16 @@ TEST_P(TinyCompaction, GivesTheSameBitsHoweverItIsDone) {
   }
 }
 
+TEST(Compaction, IsNotOfPagesThatAreSealed) {
+  EXPECT_TRUE(LoadModel({.head_dim = 32}, 16, 1)->facts().compacts);
+  EXPECT_FALSE(LoadModel({.head_dim = 32}, 16, 1, kernels::KvFormat::kInt4)->facts().compacts);
+}
+
 // With one layer keys and values are a function of token and position alone. So what follows the
 // survivors, which their bytes tell, follows them too where nothing else has ever been written.
 TEST(Compaction, GoesOnFromTheSurvivorsAlone) {
   for (const kernels::KvFormat format : kernels::kKvFormats) {
+    if (kernels::SealsPages(format)) continue;
     const auto model = LoadModel({.layers = 1, .kv_heads = 1}, /*page_size=*/1, 2, format);
     const std::vector<TokenId> tokens = RandomTokens(*model, 104);
     const auto prompt = std::span(tokens).first(100);
