@@ -101,15 +101,27 @@ struct Sequence {
   }
 };
 
+// The bytes of a page go to a place outside the pool, or come back from there. Places are numbered
+// by who makes the batch.
+struct PageMove {
+  PageId page = 0;
+  std::int32_t place = 0;
+};
+
 // The spans stay valid until the step was completed.
 struct Batch {
   std::uint64_t step = 0;
-  std::vector<PageCopy> copies{};  // made before the sequences are read
+  std::vector<PageMove> saves{};     // made before all else
+  std::vector<PageMove> restores{};  // then these: each place was saved to, and is forgotten
+  std::vector<PageCopy> copies{};    // made before the sequences are read
   // Made behind the copies, in order, before the sequences are read.
   std::vector<kernels::KvCompaction> compactions{};
   std::vector<Sequence> sequences{};
 
-  bool empty() const { return sequences.empty() && copies.empty() && compactions.empty(); }
+  bool empty() const {
+    return sequences.empty() && saves.empty() && restores.empty() && copies.empty() &&
+           compactions.empty();
+  }
 };
 
 // What became of one Sequence of the batch, at the same index.

@@ -12,6 +12,7 @@
 #include "base/limits.h"
 #include "model/kv_pool.h"
 #include "model/model.h"
+#include "model/put_aside.h"
 #include "model/step.h"
 
 namespace banyan::model {
@@ -69,6 +70,7 @@ class NullModel final : public Model {
     result.step = batch.step;
     result.failed = false;
     result.sequences.assign(batch.sequences.size(), SequenceResult{});
+    aside_.Move(batch, *this);
     for (const kernels::SlotCopy& copy : step_.copies()) {
       std::copy_n(Slot(copy.from, 0), copy.slots, Slot(copy.to, 0));
     }
@@ -193,6 +195,7 @@ class NullModel final : public Model {
   const StepLimits limits_;
   Facts facts_;
   Step step_;
+  PutAside aside_;
   // [pages, page_size]; resident only where it was written.
   std::unique_ptr<std::uint64_t[], Free> slots_;
 };

@@ -88,6 +88,9 @@ void Step::Lay(const Batch& batch, const StepLimits& limits) {
 }
 
 void Step::LayCopies(const Batch& batch, const StepLimits& limits) {
+  for (const std::vector<PageMove>* moves : {&batch.saves, &batch.restores}) {
+    for (const PageMove& move : *moves) CHECK(IsBelow(move.page, limits.pages));
+  }
   copies_.clear();
   for (const PageCopy& copy : batch.copies) {
     CHECK(IsBelow(copy.from, limits.pages) && IsBelow(copy.to, limits.pages));

@@ -24,6 +24,7 @@
 #include "model/kv_pool.h"
 #include "model/logit_reader.h"
 #include "model/model.h"
+#include "model/put_aside.h"
 #include "model/step.h"
 #include "model/weights.h"
 
@@ -140,6 +141,7 @@ class Transformer final : public Model {
   absl::Status Run(const Batch& batch, StepResult& result) {
     try {
       backend_->TakeThread();
+      aside_.Move(batch, *this);
       backend_->CopySlots(step_.copies());
       if constexpr (kernels::CompactingBackend<B>) backend_->Compact(step_.compactions());
       if (step_.rows() > 0) network_.Forward(step_);
@@ -156,6 +158,7 @@ class Transformer final : public Model {
   Logits logits_;
   Facts facts_;
   Step step_;  // the one that runs
+  PutAside aside_;
 };
 
 }  // namespace banyan::model

@@ -8,7 +8,8 @@
 //   survivors   y0 y1 y2             later: 25 tokens, 12 slots
 //               y0 y1 y2             Compact: 25 tokens, 6 slots; y2 is room for what comes next
 //
-// Nobody ever copies from such a view: it never had a token that was published.
+// Nobody ever copies from such a view: it never had a token that was published. Nor from one that
+// holds what a private view held before it was closed, whose bytes were elsewhere meanwhile.
 #include "base/check.h"
 #include "radix/tree.h"
 
@@ -39,6 +40,21 @@ void Tree::Compact(View& view, std::int64_t tokens, std::int64_t slots) {
     pool_.SetState(view.table_[static_cast<std::size_t>(page)], PageState::kPrivate);
   for (std::int64_t page = full; page < was_full; ++page)
     pool_.SetState(view.table_[static_cast<std::size_t>(page)], PageState::kOpen);
+}
+
+void Tree::Restore(View& view, std::int64_t tokens, std::int64_t slots, PageGap gap) {
+  CHECK(view.tree_ == this && view.is_private_ && view.lease_.pages_ == 0);
+  CHECK(view.tokens_ == 0 && view.copy_.from == kNoPage);
+  CHECK(1 <= slots && slots <= tokens && (gap.dropped == 0 || slots == tokens));
+  const std::int64_t page_size = options_.page_size;
+  const auto pages = static_cast<std::int64_t>(view.table_.size());
+  CHECK(slots <= (pages + gap.dropped) * page_size);
+  view.tokens_ = tokens;
+  view.compacted_ = tokens - slots;
+  view.gap_ = gap;
+  const std::int64_t full = slots / page_size - gap.dropped;
+  for (std::int64_t page = 0; page < full; ++page)
+    pool_.SetState(view.table_[static_cast<std::size_t>(page)], PageState::kPrivate);
 }
 
 }  // namespace banyan::radix

@@ -101,6 +101,11 @@ void PrefixCache::Compact(View& view, std::int64_t tokens, std::int64_t slots) {
   CheckInDebug(*tree_);
 }
 
+void PrefixCache::Restore(View& view, std::int64_t tokens, std::int64_t slots, PageGap gap) {
+  tree_->Restore(view, tokens, slots, gap);
+  CheckInDebug(*tree_);
+}
+
 void PrefixCache::Drop(View& view, std::int64_t front, std::int64_t until) {
   tree_->Drop(view, front, until);
   CheckInDebug(*tree_);

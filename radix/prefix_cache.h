@@ -136,6 +136,10 @@ class PrefixCache {
   // before and holds these tokens, in no fewer slots.
   void Compact(View& view, std::int64_t tokens, std::int64_t slots);
 
+  // Such a view, which is empty, now holds what a private view with so many tokens and slots and
+  // that gap held: Grow has given the pages.
+  void Restore(View& view, std::int64_t tokens, std::int64_t slots, PageGap gap);
+
   // Ends the view. kAdopt: its last, partly filled page becomes the tail of a leaf unless the tree
   // already has those tokens, or shares whole pages alone. kDiscard: that page is freed. Whole
   // pages stay in the tree either way.

@@ -65,6 +65,7 @@ class Tree {
   void Drop(View& view, std::int64_t front, std::int64_t until);
   View OpenPrivate(NamespaceId name_space);
   void Compact(View& view, std::int64_t tokens, std::int64_t slots);
+  void Restore(View& view, std::int64_t tokens, std::int64_t slots, PageGap gap);
   void Close(View& view, PrefixCache::Tail tail);
   void Flush(NamespaceId name_space);
   Stats stats() const;

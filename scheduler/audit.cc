@@ -69,6 +69,18 @@ void CheckPlace(Job& job, bool is_listed, Findings& findings) {
                    "waits for what will not come");
 }
 
+void CheckAside(const Job& job, Findings& findings) {
+  if (!job.aside) return;
+  const Aside& aside = *job.aside;
+  findings.Require(job.policy != nullptr && aside.tokens > job.exact_tokens(),
+                   "has put aside what the tree may have");
+  findings.Require(job.observer != kernels::Observation::kNobody,
+                   "has put something aside, but not who observes it");
+  findings.Require(!job.is_running() || job.view.tokens() == aside.tokens,
+                   "goes on, and what it has put aside did not come back");
+  findings.Require(!aside.places.empty(), "has put nothing aside");
+}
+
 void CheckKept(const Job& job, const radix::PrefixCache& cache, Findings& findings) {
   if (job.policy == nullptr || !job.is_running()) return;
   const std::int64_t exact = job.exact_tokens();
@@ -86,12 +98,14 @@ absl::Status Scheduler::Impl::CheckInvariants() const {
   std::int64_t following = 0;
   std::int64_t reserved = 0;
   std::vector<bool> open_pages(static_cast<std::size_t>(options_.max_running), false);
+  std::int64_t aside = 0;
   for (const auto& [id, owned] : jobs_) {
     Job& job = *owned;
     Findings findings(job);
     CheckTokens(job, findings);
     CheckPlace(job, std::find(running_.begin(), running_.end(), &job) != running_.end(), findings);
     CheckKept(job, cache_, findings);
+    CheckAside(job, findings);
     findings.Require(in_flight_ || !job.in_batch, "in a batch, but no step is in flight");
     findings.Require(in_flight_ || job.state != RequestState::kEnding,
                      "ending, but no step is in flight");
@@ -104,6 +118,7 @@ absl::Status Scheduler::Impl::CheckInvariants() const {
     waiting += job.state == RequestState::kWaiting ? 1 : 0;
     following += job.state == RequestState::kFollowing ? 1 : 0;
     reserved += job.reserved_pages;
+    if (job.aside) aside += std::ssize(job.aside->places);
   }
   const auto running = static_cast<std::int64_t>(running_.size());
   if (running > options_.max_running) return absl::InternalError("more run than may");
@@ -118,6 +133,9 @@ absl::Status Scheduler::Impl::CheckInvariants() const {
   }
   if (pages_.reserved() != reserved || cache_.available_pages() < reserved) {
     return absl::InternalError("pages were promised that are not to be had");
+  }
+  if (pages_.pages_aside() != aside || aside > options_.max_pages_aside) {
+    return absl::InternalError("places for pages that nobody has, or too many");
   }
   if (absl::Status status = tenants_.CheckInvariants(); !status.ok()) return status;
   return queue_.CheckInvariants(latest_);

@@ -32,6 +32,8 @@ void AskForToken(const Job& job, Sequence& sequence) {
 
 void BatchBuilder::Begin(std::uint64_t step) {
   batch_.step = step;
+  batch_.saves.clear();
+  batch_.restores.clear();
   batch_.copies.clear();
   batch_.compactions.clear();
   batch_.sequences.clear();
@@ -71,6 +73,18 @@ void BatchBuilder::Keep(const Job& job, Sequence& sequence) {
                                 .keep = *keep});
 }
 
+namespace {
+
+void Move(const Job& job, std::vector<PageMove>& moves) {
+  const std::span<const PageId> table = job.view.page_table();
+  for (std::size_t i = 0; i < job.aside->places.size(); ++i)
+    moves.push_back({.page = table[i], .place = job.aside->places[i]});
+}
+
+}  // namespace
+
+void BatchBuilder::Save(const Job& job) { Move(job, batch_.saves); }
+
 void BatchBuilder::Add(Job& job, std::int64_t tokens) {
   CHECK(1 <= tokens && tokens <= tokens_left_ && tokens <= job.to_compute() && !job.in_batch);
   CHECK(job.state == RequestState::kPrefill || job.state == RequestState::kDecode);
@@ -79,6 +93,7 @@ void BatchBuilder::Add(Job& job, std::int64_t tokens) {
   if (const std::optional<PageCopy> copy = cache_.PendingCopy(job.view)) {
     batch_.copies.push_back(*copy);
   }
+  if (job.aside) Move(job, batch_.restores);
   Sequence& sequence = batch_.sequences.emplace_back();
   sequence.request = job.request.id;
   // Spans into the job, which stays where it is and learns no token before the step is completed.

@@ -26,10 +26,14 @@ class BatchBuilder {
   static std::int64_t ChunkTokens(const Job& job, std::int64_t limit);
 
   // The job's next `tokens` tokens, for which its view has room; 1..tokens_left(), and the job is
-  // not in the batch yet. Asks for the job's copy-on-write in its first step, for its compaction
+  // not in the batch yet. Asks for the job's copy-on-write in its first step, or for what it has
+  // put aside, for its compaction
   // where its policy wants one, for the scores of a prompt that is to be scored, and for a token
   // where the known ones end.
   void Add(Job& job, std::int64_t tokens);
+
+  // The pages of the job's view go to the places of job.aside, before all else.
+  void Save(const Job& job);
 
   std::int64_t tokens_left() const { return tokens_left_; }
   // At most so many more.

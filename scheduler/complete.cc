@@ -21,6 +21,7 @@ void Scheduler::Impl::Complete(const StepResult& result, Tick now) {
     job->in_batch = false;
     // Before anything is published or freed: a source may be another job's page.
     if (!result.failed && cache_.PendingCopy(job->view)) cache_.CopyDone(job->view);
+    if (!result.failed) pages_.ForgetAside(*job);  // it is back
   }
   for (std::size_t i = 0; i < batch.sequences.size(); ++i) {
     Job& job = *batch_.jobs()[i];
@@ -32,7 +33,15 @@ void Scheduler::Impl::Complete(const StepResult& result, Tick now) {
     const bool cancelled = job.state == RequestState::kEnding;
     Finish(job, cancelled ? job.end_reason : FinishReason::kFailed, Tail::kDiscard, now);
   }
+  if (result.failed) ForgetUnsaved();
   batch_.Begin(step_);  // its spans named jobs that may be gone
+}
+
+// What the step was to save is computed again.
+void Scheduler::Impl::ForgetUnsaved() {
+  for (const auto& [id, job] : jobs_) {
+    if (job->aside && job->aside->step == step_) pages_.ForgetAside(*job);
+  }
 }
 
 void Scheduler::Impl::CompleteJob(Job& job, const Sequence& sequence, const SequenceResult& result,

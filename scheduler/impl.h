@@ -66,6 +66,7 @@ class Scheduler::Impl {
   void RunPrefills(Tick now);
 
   // complete.cc
+  void ForgetUnsaved();
   void CompleteJob(Job& job, const Sequence& sequence, const SequenceResult& result, Tick now);
   void Count(Job& job, const Sequence& sequence);
   // False when the stream was full: then the job is finished.

@@ -32,6 +32,16 @@ struct QueuePlace {
   std::int32_t passes = 0;  // kept when it leaves and comes back
 };
 
+// What a request with a policy had in pages of its own when it was preempted: their bytes are put
+// aside, until they are back in pages of another view.
+struct Aside {
+  std::uint64_t step = 0;            // that saves them
+  std::vector<std::int32_t> places;  // of the pages of its view's table
+  std::int64_t tokens = 0;
+  std::int64_t slots = 0;
+  PageGap gap;
+};
+
 // Followers in the order in which they are served.
 struct ServedFirst {
   bool operator()(const Job* a, const Job* b) const;
@@ -65,8 +75,11 @@ struct Job {
   // Open while a step in flight copies to it what survives of `view`, which it then replaces.
   radix::View survivors;
   std::int32_t open_page = -1;  // among those that run: no other of them has this number
-  std::int32_t observer = kernels::Observation::kNobody;  // of its own, where it has a policy
-  std::int64_t reserved_pages = 0;                        // promised and not taken
+  // Of its own, where it has a policy: while it runs, and while it has put something aside.
+  std::int32_t observer = kernels::Observation::kNobody;
+  // While it waits to resume; when it runs again, until a step has brought it back to its view.
+  std::optional<Aside> aside;
+  std::int64_t reserved_pages = 0;  // promised and not taken
   std::set<Job*, ServedFirst> followers;
   std::multiset<Tick> follower_dues;  // theirs: it has the priority of the most urgent one
   bool in_batch = false;              // a step in flight names its pages

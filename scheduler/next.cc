@@ -96,11 +96,13 @@ bool Scheduler::Impl::MakeRoom(Job& job, Tick now) {
   return true;
 }
 
-// What it computed stays in the tree, so that it resumes with a hit, or with what is left of it.
+// What it computed stays in the tree, so that it resumes with a hit, or with what is left of it;
+// what is its own is put aside.
 void Scheduler::Impl::Preempt(Job& job, Tick now) {
   CHECK(!job.in_batch && running_.back() == &job);
   running_.pop_back();
   const std::vector<Job*> followers = rendezvous_.TakeAll(job);
+  if (pages_.PutAside(job, step_ + 1)) batch_.Save(job);
   pages_.Release(job, Tail::kAdopt);
   job.MoveTo(RequestState::kWaiting);
   ++job.preemptions;

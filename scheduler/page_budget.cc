@@ -25,6 +25,10 @@ PageBudget::Offer PageBudget::Ask(const Job& job) {
   Offer offer;
   offer.name_space =
       cache_.OpenNamespace(NamespaceName(job.request.tenant, job.request.cache_salt));
+  if (job.aside) {  // nothing of it is wanted of the tree
+    offer.preview.tokens = job.aside->tokens;
+    return offer;
+  }
   offer.max_cached = MaxCached(job);
   offer.preview = cache_.PreviewOpen(offer.name_space, job.tokens, offer.max_cached);
   return offer;
@@ -36,6 +40,7 @@ bool PageBudget::Admit(Job& job, const Offer& offer, std::span<Job* const> runni
     headroom = Headroom(job);
     for (const Job* other : running) headroom += Headroom(*other);
   }
+  if (job.aside) return OpenAside(job, offer, headroom);
   const auto fits = [&](const PrefixCache::Preview& preview) {
     return cache_.available_pages() - preview.pinned_pages >=
            reserved_ + Wanted(job, preview.leased_pages, {}) + headroom;
@@ -51,9 +56,7 @@ bool PageBudget::Admit(Job& job, const Offer& offer, std::span<Job* const> runni
   }
   job.view = cache_.Open(offer.name_space, job.tokens, max_cached);
   CHECK(job.view.tokens() < job.known_tokens());
-  CHECK(job.open_page < 0 && !open_pages_.empty());
-  job.open_page = open_pages_.back();
-  open_pages_.pop_back();
+  TakeOpenPage(job);
   job.reserved_pages = Wanted(job, job.view.leased_pages(), {});
   reserved_ += job.reserved_pages;
   CHECK(cache_.available_pages() >= reserved_);
@@ -63,6 +66,64 @@ bool PageBudget::Admit(Job& job, const Offer& offer, std::span<Job* const> runni
     observers_.pop_back();
   }
   return true;
+}
+
+// A view of its own for what it has put aside. The next step that computes its tokens brings it
+// back.
+bool PageBudget::OpenAside(Job& job, const Offer& offer, std::int64_t headroom) {
+  const Aside& aside = *job.aside;
+  const std::int64_t pages = std::ssize(aside.places);
+  const bool was_compacted = aside.slots < aside.tokens;
+  const std::int64_t more = was_compacted ? std::max<std::int64_t>(PagesOfSurvivors(job) - pages, 0)
+                                          : Wanted(job, pages, aside.gap);
+  if (cache_.available_pages() < reserved_ + pages + more + headroom) return false;
+  job.view = cache_.OpenPrivate(offer.name_space);
+  CHECK(cache_.Grow(job.view, static_cast<std::int32_t>(pages)));
+  cache_.Restore(job.view, aside.tokens, aside.slots, aside.gap);
+  TakeOpenPage(job);
+  job.reserved_pages = more;
+  reserved_ += more;
+  return true;
+}
+
+void PageBudget::TakeOpenPage(Job& job) {
+  CHECK(job.open_page < 0 && !open_pages_.empty());
+  job.open_page = open_pages_.back();
+  open_pages_.pop_back();
+}
+
+bool PageBudget::PutAside(Job& job, std::uint64_t step) {
+  const radix::View& view = job.view;
+  if (job.aside || job.policy == nullptr || view.tokens() <= job.exact_tokens()) return false;
+  if (cache_.options().sharing == radix::Sharing::kPages) return false;
+  const std::int64_t pages = Pages(view.slots()) - view.gap().dropped;
+  if (pages_aside() + pages > options_.max_pages_aside || jobs_aside_ == kMaxJobsAside)
+    return false;
+  ++jobs_aside_;
+  Aside& to = job.aside.emplace();
+  to.step = step;
+  to.tokens = view.tokens();
+  to.slots = view.slots();
+  to.gap = view.gap();
+  for (std::int64_t page = 0; page < pages; ++page) {
+    if (places_.empty()) places_.push_back(known_places_++);
+    to.places.push_back(places_.back());
+    places_.pop_back();
+  }
+  return true;
+}
+
+void PageBudget::ForgetAside(Job& job) {
+  if (!job.aside) return;
+  places_.insert(places_.end(), job.aside->places.begin(), job.aside->places.end());
+  job.aside.reset();
+  --jobs_aside_;
+  if (!job.is_running()) FreeObserver(job);
+}
+
+void PageBudget::FreeObserver(Job& job) {
+  if (job.observer == kernels::Observation::kNobody) return;
+  observers_.push_back(std::exchange(job.observer, kernels::Observation::kNobody));
 }
 
 bool PageBudget::Take(Job& job, std::int64_t tokens) {
@@ -117,9 +178,7 @@ void PageBudget::Release(Job& job, PrefixCache::Tail tail) {
   reserved_ -= job.reserved_pages;
   job.reserved_pages = 0;
   CHECK(reserved_ >= 0);
-  if (job.observer != kernels::Observation::kNobody) {
-    observers_.push_back(std::exchange(job.observer, kernels::Observation::kNobody));
-  }
+  if (!job.aside) FreeObserver(job);
   if (job.survivors.is_open()) cache_.Close(job.survivors, PrefixCache::Tail::kDiscard);
   cache_.Close(job.view, tail);
   open_pages_.push_back(std::exchange(job.open_page, -1));

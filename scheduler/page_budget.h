@@ -20,6 +20,9 @@
 
 namespace banyan::scheduler {
 
+// Requests that may have put something aside at once: with those that run, each has an observer.
+inline constexpr std::int32_t kMaxJobsAside = kernels::Observation::kMaxObservers / 2;
+
 class PageBudget {
  public:
   PageBudget(const Options& options, radix::PrefixCache& cache);
@@ -55,16 +58,29 @@ class PageBudget {
   // Gives up what the job's policy says that nothing sees any more. Its view is private.
   void DropUnseen(Job& job);
 
+  // The job is preempted, and `step` will save the pages of its view to places that job.aside then
+  // names. False where there is nothing that is not exact, no room, or it is there already; and
+  // where the last page is not in the pool until it is full.
+  bool PutAside(Job& job, std::uint64_t step);
+  // What the job has put aside is back in its view, or lost: its places are free.
+  void ForgetAside(Job& job);
+
   // Gives up the job's pages, its open page too, and what it was promised.
   void Release(Job& job, radix::PrefixCache::Tail tail);
 
   std::int64_t reserved() const { return reserved_; }  // promised and not taken
+  std::int64_t pages_aside() const {                   // places in use
+    return known_places_ - static_cast<std::int64_t>(places_.size());
+  }
 
  private:
   std::int64_t Pages(std::int64_t slots) const;
   std::int64_t Wanted(const Job& job, std::int64_t pages, PageGap gap) const;
   std::int64_t PagesOfSurvivors(const Job& job) const;
   std::int64_t Headroom(const Job& job) const;
+  bool OpenAside(Job& job, const Offer& offer, std::int64_t headroom);
+  void TakeOpenPage(Job& job);
+  void FreeObserver(Job& job);
 
   const Options options_;
   radix::PrefixCache& cache_;
@@ -72,6 +88,9 @@ class PageBudget {
   std::vector<std::int32_t> open_pages_;  // that nobody has
   std::vector<std::int32_t> observers_;   // that no job has
   std::int32_t known_observers_ = 0;      // 0 .. known_observers_ - 1, all that there ever were
+  std::vector<std::int32_t> places_;      // that no job has, of 0 .. known_places_ - 1
+  std::int32_t known_places_ = 0;
+  std::int32_t jobs_aside_ = 0;
 };
 
 }  // namespace banyan::scheduler

@@ -44,7 +44,7 @@ Scheduler::Impl::Impl(const Options& options, radix::PrefixCache& cache, Observe
   CHECK(options.max_batch_tokens > options.max_running);
   CHECK(options.mixed_prefill_tokens >= 1);
   CHECK(options.context_length >= 1);
-  CHECK(options.max_passes >= 0 && options.headroom_tokens >= 1);
+  CHECK(options.max_passes >= 0 && options.headroom_tokens >= 1 && options.max_pages_aside >= 0);
   CHECK(options.ageing > Tick(0) && options.ageing <= kMaxAgeing);
 }
 
@@ -135,6 +135,7 @@ void Scheduler::Impl::Cancel(const Cancellation& cancellation, Tick now) {
 
 void Scheduler::Impl::Finish(Job& job, FinishReason reason, Tail tail, Tick now) {
   CHECK(!job.in_batch);
+  pages_.ForgetAside(job);
   std::vector<Job*> followers;
   if (job.state == RequestState::kFollowing) {
     rendezvous_.Leave(job);

@@ -23,7 +23,8 @@
 //     that room). What it computes again after a preemption is counted apart.
 //  7. Of a request with a policy (policies/policy.h) only the exact tokens are matched, published
 //     and followed; what lies behind is its own, and dropped as the policy says. Its pages are
-//     bounded by the policy, not by its length.
+//     bounded by the policy, not by its length. When it is preempted they are put aside and come
+//     back, as long as there is room for them.
 //  8. Of those that run each has an open page, a number below max_running that is no other's, until
 //     its pages are given up. Where the cache shares whole pages alone (radix::Sharing::kPages) the
 //     model keeps under it what is not a whole page yet, and that is lost with a preemption.
@@ -75,6 +76,9 @@ struct Options {
   // A request is admitted only when those that run could each still produce so many tokens without
   // another one being preempted; >= 1.
   std::int32_t headroom_tokens = 64;
+  // Pages whose bytes preempted requests with policies may have put aside, in all; >= 0. One that
+  // finds no room is computed again.
+  std::int64_t max_pages_aside = 1024;
 };
 
 // Whether requests can have that policy: kInvalidArgument with what is wrong with it by itself,

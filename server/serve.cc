@@ -34,6 +34,10 @@ namespace asio = boost::asio;
 // How long clients may take to read that the server ended before their answer did.
 constexpr std::chrono::milliseconds kLastWords{1000};
 
+// Of the pool's pages, what preempted requests may have put aside in memory of the host: one in so
+// many.
+constexpr std::int32_t kAsideShare = 4;
+
 void Say(const std::string& line) {
   std::printf("%s\n", line.c_str());
   std::fflush(stdout);
@@ -69,6 +73,7 @@ EngineOptions EngineOptionsOf(const ServeOptions& options, const model::Model& m
   out.scheduling.prefix_caching = options.prefix_caching;
   out.scheduling.max_passes = options.max_passes;
   out.scheduling.ageing = options.priority_ageing;
+  out.scheduling.max_pages_aside = model.pages() / kAsideShare;
   out.max_queue = static_cast<std::size_t>(options.max_queue);
   return out;
 }

@@ -106,6 +106,68 @@ TEST_F(CompactTest, ItMovesAndOutlivesItsNamespacesFlush) {
   EXPECT_EQ(moved.tokens(), 22);
 }
 
+// What a closed private view held comes back to pages of another one.
+class RestoreTest : public CompactTest {
+ protected:
+  View Restored(std::int64_t tokens, std::int64_t slots, PageGap gap, std::int32_t pages) {
+    View view = cache_.OpenPrivate(ns_);
+    EXPECT_TRUE(cache_.Grow(view, pages));
+    cache_.Restore(view, tokens, slots, gap);
+    EXPECT_INVARIANTS(cache_);
+    return view;
+  }
+};
+
+TEST_F(RestoreTest, WhatSurvivedGoesOnAndIsCompactedAgain) {
+  View view = Restored(19, 6, {}, 2);
+  EXPECT_EQ(view.tokens(), 19);
+  EXPECT_EQ(view.slots(), 6);
+  EXPECT_FALSE(cache_.Publishes(view));
+  EXPECT_EQ(Pages(cache_, PageState::kPrivate), 1);
+  Lose(view, 2);
+  cache_.Compact(view, 21, 5);
+  EXPECT_EQ(view.slots(), 5);
+}
+
+TEST_F(RestoreTest, AGapGoesOnToGrow) {
+  // Pages 0, 3, 4 and half of page 5.
+  View view = Restored(22, 22, {.front = 1, .dropped = 2}, 4);
+  EXPECT_EQ(view.gap().dropped, 2);
+  EXPECT_EQ(Pages(cache_, PageState::kPrivate), 3);
+  EXPECT_EQ(Pages(cache_, PageState::kOpen), 1);
+  Lose(view, 2);
+  cache_.Drop(view, 1, 5);
+  EXPECT_INVARIANTS(cache_);
+  EXPECT_EQ(view.page_table().size(), 2);
+  EXPECT_EQ(Pages(cache_, PageState::kFree), 14);
+}
+
+TEST_F(RestoreTest, AWholeOneIsAsItWas) {
+  View view = Restored(9, 9, {}, 3);
+  EXPECT_EQ(view.slots(), 9);
+  EXPECT_EQ(Pages(cache_, PageState::kPrivate), 2);
+  cache_.Close(view, Tail::kAdopt);
+  EXPECT_EQ(Pages(cache_, PageState::kFree), 16) << "nothing of it is ever found";
+}
+
+using RestoreDeathTest = RestoreTest;
+
+TEST_F(RestoreDeathTest, IsForEmptyPrivateViewsWithPagesForAllOfIt) {
+  View shared = cache_.Open(ns_, Count(0, 9), 0);
+  EXPECT_TRUE(cache_.Grow(shared, 3));
+  EXPECT_DEATH(cache_.Restore(shared, 9, 9, {}), "");
+  cache_.Close(shared, Tail::kDiscard);
+  View view = Restored(9, 9, {}, 3);
+  EXPECT_DEATH(cache_.Restore(view, 9, 9, {}), "");
+  View empty = cache_.OpenPrivate(ns_);
+  EXPECT_TRUE(cache_.Grow(empty, 2));
+  EXPECT_DEATH(cache_.Restore(empty, 9, 9, {}), "");
+  EXPECT_DEATH(cache_.Restore(empty, 9, 10, {}), "");
+  EXPECT_DEATH(cache_.Restore(empty, 9, 0, {}), "");
+  EXPECT_DEATH(cache_.Restore(empty, 20, 8, {.front = 1, .dropped = 1}), "");
+  cache_.Restore(empty, 8, 8, {});
+}
+
 using CompactDeathTest = CompactTest;
 
 TEST_F(CompactDeathTest, IsForViewsThatWereNeverShared) {

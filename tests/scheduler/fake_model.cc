@@ -143,6 +143,19 @@ void FakeModel::Poison(PageId page) {
   std::fill_n(slots_.begin() + std::int64_t{page} * page_size_, page_size_, Slot{});
 }
 
+void FakeModel::Move(const Batch& batch) {
+  for (const PageMove& save : batch.saves) {
+    const auto page = slots_.begin() + std::int64_t{save.page} * page_size_;
+    aside_[save.place] = {page, page + page_size_};
+  }
+  for (const PageMove& restore : batch.restores) {
+    ASSERT_TRUE(aside_.contains(restore.place)) << "nothing is in place " << restore.place;
+    std::copy_n(aside_[restore.place].begin(), page_size_,
+                slots_.begin() + std::int64_t{restore.page} * page_size_);
+    aside_.erase(restore.place);
+  }
+}
+
 void FakeModel::Copy(const Batch& batch) {
   for (const PageCopy& copy : batch.copies) {
     Poison(copy.to);
@@ -178,6 +191,7 @@ void FakeModel::Observe(const Sequence& sequence) {
 
 StepResult FakeModel::Forward(const Batch& batch) {
   CheckBatch(batch);
+  Move(batch);
   Copy(batch);
   Compact(batch);
   StepResult result;
@@ -212,6 +226,7 @@ void FakeModel::Answer(const Sequence& sequence, SequenceResult& answer) const {
 
 StepResult FakeModel::Fail(const Batch& batch) {
   CheckBatch(batch);
+  for (const PageMove& save : batch.saves) aside_.erase(save.place);
   for (const PageCopy& copy : batch.copies) Poison(copy.to);
   for (const Sequence& sequence : batch.sequences) {
     const auto tokens = static_cast<std::int64_t>(sequence.tokens.size());

@@ -74,6 +74,7 @@ class FakeModel {
   void Answer(const Sequence& sequence, SequenceResult& answer) const;
   void CheckBatch(const Batch& batch) const;
   void CheckGap(const Sequence& sequence) const;
+  void Move(const Batch& batch);
   void Copy(const Batch& batch);
   void Compact(const Batch& batch);
   void Observe(const Sequence& sequence);
@@ -82,7 +83,8 @@ class FakeModel {
   const std::int32_t pages_;
   const std::int32_t open_pages_;  // their slots are behind those of the pages
   std::vector<Slot> slots_;
-  std::map<std::int32_t, std::int64_t> observed_;  // slots, by observer
+  std::map<std::int32_t, std::int64_t> observed_;    // slots, by observer
+  std::map<std::int32_t, std::vector<Slot>> aside_;  // pages, by place
   std::int64_t computed_ = 0;
 };
 

@@ -23,7 +23,8 @@ Engine::Engine(const EngineOptions& options)
                           .max_passes = options.max_passes,
                           .ageing = options.ageing,
                           .quantum = options.quantum,
-                          .headroom_tokens = options.headroom_tokens};
+                          .headroom_tokens = options.headroom_tokens,
+                          .max_pages_aside = options.max_pages_aside};
   scheduler_ = std::make_unique<Scheduler>(scheduler, cache_, this);
 }
 

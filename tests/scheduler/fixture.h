@@ -33,6 +33,7 @@ struct EngineOptions {
   std::int32_t headroom_tokens = 64;
   // kPages: of a model that seals its pages.
   radix::Sharing sharing = radix::Sharing::kSlots;
+  std::int64_t max_pages_aside = 1024;
 };
 
 class Engine : public Observer {

@@ -189,7 +189,6 @@ TEST(KvPolicy, PreemptedItComesBackAndGoesOnAlike) {
   const RequestId second = engine.Submit(Lossy(Prompt(2, 6), 60));
   engine.Run();
   EXPECT_GT(engine[second].usage.preemptions, 0);
-  EXPECT_GT(engine.scheduler().stats().recomputed_tokens, 0) << "its own pages are not kept";
   ExpectWhole(engine[first]);
   ExpectWhole(engine[second]);
   EXPECT_EQ(engine[second].usage.dropped_tokens, 65 - 12) << "once, however often computed";

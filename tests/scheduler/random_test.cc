@@ -215,7 +215,7 @@ class RandomWork {
               options_.pages);
   }
 
-  // Nothing is computed twice, but what a preemption takes of a request with a policy.
+  // Nothing is computed twice, but what a preemption takes.
   void CheckWork() {
     std::int64_t computed = 0;
     std::int64_t of_prompts = 0;

@@ -31,6 +31,8 @@ struct Setting {
   std::int32_t threads = 1;
   std::int32_t max_batch_tokens = 200;
   std::int32_t max_running = 16;
+  std::int32_t headroom_tokens = 64;
+  std::int64_t max_pages_aside = 1024;
 };
 
 class Server {
@@ -40,7 +42,9 @@ class Server {
         cache_({.page_size = setting.page_size, .pages = model_->pages()}),
         scheduler_({.max_batch_tokens = setting.max_batch_tokens,
                     .max_running = setting.max_running,
-                    .context_length = model_->facts().context_length},
+                    .context_length = model_->facts().context_length,
+                    .headroom_tokens = setting.headroom_tokens,
+                    .max_pages_aside = setting.max_pages_aside},
                    cache_) {}
 
   void Submit(Request request) {
@@ -70,6 +74,7 @@ class Server {
   }
 
   radix::Stats stats() const { return cache_.stats(); }
+  Stats scheduling() const { return scheduler_.stats(); }
 
  private:
   static std::unique_ptr<model::Model> Load(const Setting& setting) {
@@ -247,6 +252,46 @@ TEST_F(Seed, WhileOthersComeAndEvict) {
   for (const std::size_t index : ours) texts.push_back(all[index]);
   EXPECT_GT(server.stats().evicted_pages, 0);
   ExpectSame(texts, Alone(), "among others");
+}
+
+// Under policies of every type, with answers that outgrow what they keep several times.
+std::vector<Request> LossyRequests() {
+  using Type = KvPolicy::Type;
+  constexpr KvPolicy kPolicies[] = {{.type = Type::kStreaming, .sinks = 4, .window = 30},
+                                    {.type = Type::kH2o, .budget = 24, .observe = 8},
+                                    {.type = Type::kScissorhands, .budget = 24, .observe = 8},
+                                    {.type = Type::kSnapKv, .budget = 24, .observe = 8}};
+  std::vector<Request> requests;
+  for (std::size_t i = 0; i < 8; ++i) {
+    Request& request = requests.emplace_back();
+    request.prompt = Tokens(i, 20 + 5 * i);
+    request.max_tokens = 100;
+    request.sampling.seed = i;
+    request.kv_policy = kPolicies[i % 4];
+  }
+  return requests;
+}
+
+TEST(LossySeed, WhetherOrNotItWasPreempted) {
+  std::vector<Text> alone;
+  for (const Request& request : LossyRequests()) {
+    Server server({.page_size = 4});
+    server.Submit(request);
+    alone.push_back(server.Run()[0]);
+  }
+  const auto together = [&](std::int64_t max_pages_aside) {
+    Server server({.page_size = 4,
+                   .slots = 200,
+                   .threads = 2,
+                   .headroom_tokens = 1,
+                   .max_pages_aside = max_pages_aside});
+    for (const Request& request : LossyRequests()) server.Submit(request);
+    ExpectSame(server.Run(), alone, ("room for " + std::to_string(max_pages_aside)).c_str());
+    EXPECT_GT(server.scheduling().preemptions, 1);
+    return server.scheduling().recomputed_tokens;
+  };
+  const std::int64_t kept = together(1024);
+  EXPECT_LT(kept, together(0)) << "what was put aside is not computed again";
 }
 
 TEST_F(Seed, OthersAndOtherChoicesGiveOtherText) {

@@ -47,6 +47,7 @@ void BatchCheck::Check(const Batch& batch) {
   Require(sum <= stage_.scenario.scheduler.max_batch_tokens, "a batch of %d tokens", kNobody, sum);
   CheckCompactions(batch);
   CheckCopies(batch);
+  CheckMoves(batch);
   CheckShares();
 }
 
@@ -57,21 +58,53 @@ void BatchCheck::Admit(Client& client, std::int64_t tokens) {
             client.cached);
   } else {
     Require(client.preemptions > 0, "runs, and was never admitted", client.id);
+    CheckResumed(client, tokens);
     ++stage_.counts.resumptions;
     stage_.trace.Add("resumes with %d tokens of %d", client.id, tokens, client.known());
   }
   Require(tokens < client.known(), "begins with %d tokens of %d", client.id, tokens,
           client.known());
+  const bool is_back = tokens > client.exact();
   client.running = true;
   client.prefill = true;
-  client.publishes = true;
-  client.kept_private = false;
+  client.publishes = !is_back;
+  client.kept_private = is_back;
+  client.lost = false;
   client.computed = client.began_with = tokens;
   client.high_water = std::max(client.high_water, tokens);
   client.admitted_step = stage_.step + 1;
   dropped_.erase(client.id);
   open_pages_.erase(client.id);
   client.began = false;
+}
+
+// What is not exact was put aside and comes back whole, where there was room for it.
+void BatchCheck::CheckResumed(const Client& client, std::int64_t tokens) {
+  if (client.had <= client.exact()) return;
+  if (tokens > client.exact()) {
+    Require(tokens == client.had, "resumes with %d tokens, and had %d", client.id, tokens,
+            client.had);
+    ++stage_.counts.brought_back;
+    return;
+  }
+  Require(client.lost || !stage_.shares_slots() ||
+              stage_.scenario.scheduler.max_pages_aside < stage_.scenario.cache.pages,
+          "resumes with %d tokens, though there was room for %d", client.id, tokens, client.had);
+}
+
+void BatchCheck::CheckMoves(const Batch& batch) {
+  std::map<std::int32_t, bool> places;
+  for (const PageMove& save : batch.saves) {
+    Require(0 <= save.place && save.place < stage_.scenario.scheduler.max_pages_aside,
+            "page %d goes to place %d", kNobody, save.page, save.place);
+    Require(places.emplace(save.place, true).second, "two pages go to place %d", kNobody,
+            save.place);
+  }
+  for (const PageMove& restore : batch.restores) {
+    const auto use = uses_.find(restore.page);
+    Require(use != uses_.end() && use->second.reader != kNobody,
+            "page %d comes back, and nobody in the step has it for himself", kNobody, restore.page);
+  }
 }
 
 void BatchCheck::CheckTokens(const Client& client, const Sequence& sequence) {
@@ -282,6 +315,7 @@ void BatchCheck::CheckCopies(const Batch& batch) {
     Client& client = stage_[sequence.request];
     const auto slots = static_cast<std::int32_t>(client.computed % page_size);
     if (std::exchange(client.began, true) || slots == 0) continue;
+    if (client.computed > client.exact()) continue;  // it came back
     const PageId page = sequence.pages[static_cast<std::size_t>(client.computed / page_size)];
     const auto copy = targets.find(page);
     Require(copy != targets.end() && copy->second->slots == slots,

@@ -37,6 +37,8 @@ class BatchCheck {
   void CheckPolicy(const Client& client, const Sequence& sequence);
   void CheckKeeping(const Client& client, const Sequence& sequence);
   void CheckCompactions(const Batch& batch);
+  void CheckResumed(const Client& client, std::int64_t tokens);
+  void CheckMoves(const Batch& batch);
   void CheckCopies(const Batch& batch);
   void CheckShares() const;
 

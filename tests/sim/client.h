@@ -67,6 +67,9 @@ struct Client {
   std::int64_t stop_tokens = 0;
   bool in_flight = false;  // a step that names its pages is out
   bool in_failed_step = false;
+  std::int64_t had = 0;              // tokens computed when it was preempted
+  std::int64_t preempted_step = -1;  // the latest that did
+  bool lost = false;                 // that step failed
   bool followed = false;
   RequestId producer{0};  // whom it follows
   Tick admitted_at{-1};

@@ -41,6 +41,7 @@ constexpr Name kNames[] = {
     {"pages dropped", &Counts::dropped_pages},
     {"compactions", &Counts::compactions},
     {"compactions in place", &Counts::compactions_in_place},
+    {"brought back", &Counts::brought_back},
     {"cancels in flight", &Counts::cancels_in_flight},
     {"cancels when preempted", &Counts::cancels_preempted},
     {"stop strings", &Counts::stop_strings},

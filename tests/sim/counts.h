@@ -38,6 +38,7 @@ struct Counts {
   std::int64_t dropped_pages = 0;    // of theirs, by tables that do not name them any more
   std::int64_t compactions = 0;      // to pages of their own
   std::int64_t compactions_in_place = 0;
+  std::int64_t brought_back = 0;  // resumptions with what had been put aside
   std::array<std::int64_t, scheduler::kRequestStates> cancels{};  // by state
   std::int64_t cancels_in_flight = 0;
   std::int64_t cancels_preempted = 0;  // while it waited again

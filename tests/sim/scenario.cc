@@ -190,6 +190,12 @@ Scenario MakeScenario(std::uint64_t seed) {
   }
   if (random.OneIn(3)) {
     scenario.policy_one_in = random.Between(1, 4);
+    // Room for everything, for some, or for nothing.
+    if (random.OneIn(3)) {
+      scenario.scheduler.max_pages_aside = random.OneIn(3) ? 0 : random.Between(1, 12);
+    } else {
+      scenario.scheduler.max_pages_aside = std::int64_t{1} << 30;
+    }
     // What those that run hold beside what they share.
     if (scenario.ample) scenario.cache.pages += 10 * (80 / scenario.cache.page_size + 2);
   }

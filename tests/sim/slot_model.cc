@@ -16,7 +16,22 @@ void SlotModel::Poison(PageId page) {
   std::fill_n(slots_.begin() + std::int64_t{page} * page_size_, page_size_, Slot{});
 }
 
+void SlotModel::Save(const Batch& batch) {
+  for (const PageMove& save : batch.saves) {
+    const auto page = slots_.begin() + std::int64_t{save.page} * page_size_;
+    aside_[save.place] = {page, page + page_size_};
+  }
+}
+
 void SlotModel::Prepare(const Batch& batch) {
+  for (const PageMove& restore : batch.restores) {
+    const auto found = aside_.find(restore.place);
+    Require(found != aside_.end(), "page %d comes back from place %d, where nothing is", kNobody,
+            restore.page, restore.place);
+    std::copy(found->second.begin(), found->second.end(),
+              slots_.begin() + std::int64_t{restore.page} * page_size_);
+    aside_.erase(found);
+  }
   for (const PageCopy& copy : batch.copies) {
     Poison(copy.to);
     std::copy_n(slots_.begin() + std::int64_t{copy.from} * page_size_, copy.slots,
@@ -122,6 +137,11 @@ void SlotModel::Scores(const Sequence& sequence, std::vector<ScoredToken>& score
 }
 
 StepResult SlotModel::Fail(const Batch& batch) {
+  for (const PageMove& save : batch.saves) aside_.erase(save.place);
+  for (const PageMove& restore : batch.restores) {
+    aside_.erase(restore.place);
+    Poison(restore.page);
+  }
   for (const PageCopy& copy : batch.copies) Poison(copy.to);
   for (const kernels::KvCompaction& compaction : batch.compactions) {
     for (const PageId page : compaction.to) Poison(page);

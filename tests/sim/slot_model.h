@@ -25,7 +25,9 @@ class SlotModel {
  public:
   SlotModel(std::int32_t page_size, std::int32_t pages, std::int32_t open_pages = 0);
 
-  // What is done before the rows of the same batch: copies, then compactions.
+  // What the batch saves: before the pages are poisoned that were given up for it.
+  void Save(const Batch& batch);
+  // What else is done before the rows of the same batch, in the order of batch.h.
   void Prepare(const Batch& batch);
   // Writes the rows, then answers. `realm_of` says who asks.
   using RealmOf = std::function<Realm(RequestId)>;
@@ -70,6 +72,7 @@ class SlotModel {
   const std::int32_t open_pages_;  // their slots are behind those of the pages
   std::vector<Slot> slots_;
   std::map<std::int32_t, Notes> observers_;
+  std::map<std::int32_t, std::vector<Slot>> aside_;  // pages, by place
   std::int64_t computed_ = 0;
 };
 

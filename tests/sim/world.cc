@@ -209,6 +209,7 @@ bool World::Step() {
     stage_.trace.Add("%d slots of page %d go to page %d", kNobody, copy.slots, copy.from, copy.to);
   }
   batch_check_.Check(batch);
+  stage_.model.Save(batch);
   order_check_.AfterNext(batch, batch_check_.admitted());
   share_check_.CheckRendezvous(batch_check_.admitted());
   keep_check_.AfterNext(batch_check_.admitted());
@@ -247,6 +248,9 @@ void World::Finish(const Batch& batch) {
   ++stage_.counts.steps;
   if (fails) {
     ++stage_.counts.failed_steps;
+    for (Client& client : stage_.clients) {
+      if (client.preempted_step == stage_.step) client.lost = true;
+    }
     stage_.trace.Add("step %d fails", kNobody, stage_.step);
   }
   std::vector<RequestId> in_step;
@@ -354,6 +358,8 @@ void World::OnPreempted(const scheduler::Request& request, std::int64_t output_t
   account_check_.OnPreempted();
   ++client.preemptions;
   ++stage_.counts.preemptions;
+  client.had = client.computed;
+  client.preempted_step = stage_.step + 1;
   StopRunning(client);
 }
 

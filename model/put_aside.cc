@@ -1,0 +1,28 @@
+#include "model/put_aside.h"
+
+#include "base/check.h"
+
+namespace banyan::model {
+
+std::vector<std::byte>& PutAside::At(std::int32_t place) {
+  CHECK(place >= 0);
+  const auto index = static_cast<std::size_t>(place);
+  if (index >= places_.size()) places_.resize(index + 1);
+  return places_[index];
+}
+
+void PutAside::Move(const Batch& batch, Model& model) {
+  for (const PageMove& save : batch.saves) {
+    std::vector<std::byte>& bytes = At(save.place);
+    bytes.resize(model.page_bytes());
+    model.ReadPage(save.page, bytes);
+  }
+  for (const PageMove& restore : batch.restores) {
+    std::vector<std::byte>& bytes = At(restore.place);
+    CHECK(!bytes.empty());
+    model.WritePage(restore.page, bytes);
+    bytes = {};
+  }
+}
+
+}  // namespace banyan::model

@@ -1,0 +1,24 @@
+// Bytes of pages outside the page pool, in host memory, as batches save and restore them. As much
+// memory is held as pages are put aside: their number is bounded by who makes the batches.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "model/batch.h"
+#include "model/model.h"
+
+namespace banyan::model {
+
+class PutAside {
+ public:
+  // What the batch saves, then what it restores. Throws std::bad_alloc where there is no memory.
+  void Move(const Batch& batch, Model& model);
+
+ private:
+  std::vector<std::byte>& At(std::int32_t place);
+
+  std::vector<std::vector<std::byte>> places_;  // empty where nothing is
+};
+
+}  // namespace banyan::model
