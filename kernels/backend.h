@@ -77,6 +77,7 @@ concept Backend = requires(B& b, const B& cb, const HostTensor& host, const type
   // h / (heads / kv_heads). Ainslie et al., "GQA", 2023. Keys outside the span's window, or the
   // run's with its sinks, are not read into any sum; a run's needs the rope by which q was rotated.
   // q is as RopeAndStore leaves it, and where pages are sealed the runs are those stored last.
+  // Of a run that makes a choice of pages each query reads those that it chooses (page_choice.h).
   b.Attend(cx, span, runs, n, in);  // (q, span, runs, layer, out)
   // What computes: the name of a set of instructions.
   { cb.variant() } -> std::convertible_to<std::string_view>;

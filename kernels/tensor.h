@@ -10,6 +10,7 @@
 
 #include "kernels/key_window.h"
 #include "kernels/kv_compaction.h"
+#include "kernels/page_choice.h"
 
 namespace banyan::kernels {
 
@@ -100,11 +101,15 @@ struct RowRun {
   // the first row's were given up by compaction. 0 where there is a window.
   std::int64_t compacted = 0;
   Observation observation{};
+  PageChoice choice{};  // where it is made there is no window, and nothing is compacted or observed
+  // The table is one for each KV head, one after the other, each of so many pages; 0: one for all.
+  std::int64_t pages_per_head = 0;
 
   std::int64_t first_slot() const { return first_position - compacted; }
   // The page of slots index * page_size and on.
-  std::int32_t page(std::int64_t index) const {
-    return pages[static_cast<std::size_t>(index < front_pages ? index : index - dropped_pages)];
+  std::int32_t page(std::int64_t index, std::int32_t kv_head = 0) const {
+    const std::int64_t named = index < front_pages ? index : index - dropped_pages;
+    return pages[static_cast<std::size_t>(kv_head * pages_per_head + named)];
   }
 };
 

@@ -197,6 +197,17 @@ void CheckCompacted(const RowRun& run) {
           "a run that was compacted sees all its slots");
 }
 
+void CheckChoice(const RowRun& run) {
+  Require(run.pages_per_head == 0, "a step's page tables are for all heads");
+  const PageChoice& choice = run.choice;
+  Require(choice.pages >= 0 && 0 <= choice.dense_layers &&
+              choice.dense_layers <= PageChoice::kMaxDenseLayers,
+          "a choice is of pages");
+  if (!choice.is_made()) return;
+  Require(!run.window.is_bounded() && run.compacted == 0 && !run.observation.is_made(),
+          "a run that chooses pages sees all its slots");
+}
+
 std::int32_t CheckRuns(std::span<const RowRun> runs, std::int32_t max_rows, const KvShape& shape) {
   std::int32_t end = 0;
   for (const RowRun& run : runs) {
@@ -205,6 +216,7 @@ std::int32_t CheckRuns(std::span<const RowRun> runs, std::int32_t max_rows, cons
     Require(run.first_position >= 0, "positions start at 0");
     CheckWindow(run, shape.page_size);
     CheckCompacted(run);
+    CheckChoice(run);
     const std::int64_t pages = (run.first_slot() + run.rows - 1) / shape.page_size + 1;
     const std::int64_t named = pages - run.dropped_pages;
     Require(named <= std::ssize(run.pages), "a run's page table covers its rows");
@@ -227,6 +239,7 @@ void CpuBackend::RopeAndStore(Activations& q, Activations& k, const Activations&
               q.cols() % shape.head_dim == 0 && rope.dims <= shape.head_dim,
           "RopeAndStore: shapes differ");
   const RopeTable::Angles& angles = state.rope.Prepare(rope, runs);
+  state.chooser.Written(runs, shape.page_size, layer);
   const auto rotate =
       rope.pairs == RopePairs::kNeighbours ? state.ops.rotate_neighbours : state.ops.rotate_halves;
   ListRows(runs, state.run_rows);
@@ -280,16 +293,25 @@ void CpuBackend::Attend(const Activations& q, const AttentionSpan& span,
   Require(span.window >= 0, "Attend: a window is a number of keys, or 0");
   for (const RowRun& run : runs) {
     Require(span.window == 0 || !run.window.is_bounded(), "Attend: layer or run has a window");
-    Require(span.window == 0 || run.compacted == 0, "Attend: a window is of slots at positions");
+    Require(span.window == 0 || (run.compacted == 0 && !run.choice.is_made()),
+            "Attend: a window is of slots at positions");
+    Require(!state.seals() || !run.choice.is_made(), "Attend: sealed pages have no bounds");
   }
   if (runs.empty()) return;
   GrowFloats(state.attended, rows * q.stride_);
+  const std::int32_t heads = q.cols() / shape.head_dim;
+  const std::span<const RowRun> read = state.chooser.Choose({.pages = &state.pages,
+                                                             .layer = layer,
+                                                             .heads = heads,
+                                                             .runs = runs,
+                                                             .q = q.row(0),
+                                                             .stride = q.stride_});
   state.attention.Run(
       {.pages = {.store = &state.pages, .sealed = state.seals() ? &state.sealed : nullptr},
        .layer = layer,
-       .heads = q.cols() / shape.head_dim,
+       .heads = heads,
        .span = span,
-       .runs = runs,
+       .runs = read,
        .q = q.row(0),
        .out = state.attended.as<float>(),
        .stride = q.stride_});
@@ -341,12 +363,17 @@ std::size_t CpuBackend::page_bytes() const {
 
 void CpuBackend::CopySlots(std::span<const SlotCopy> copies) {
   Require(copies.empty() || !state_->seals(), "pages that are sealed are shared whole");
-  for (const SlotCopy& copy : copies) state_->pages.CopySlots(copy);
+  for (const SlotCopy& copy : copies) {
+    state_->pages.CopySlots(copy);
+    state_->chooser.Written(copy.to);
+  }
 }
 
 void CpuBackend::Compact(std::span<const KvCompaction> compactions) {
   Require(compactions.empty() || !state_->seals(), "slots of sealed pages are not told apart");
   state_->observers.Compact(state_->pages, compactions);
+  for (const KvCompaction& compaction : compactions)
+    for (const std::int32_t page : compaction.to) state_->chooser.Written(page);
 }
 
 void CpuBackend::ReadPage(std::int32_t page, std::span<std::byte> out) const {
@@ -362,6 +389,7 @@ void CpuBackend::WritePage(std::int32_t page, std::span<const std::byte> bytes) 
       state_->seals() ? state_->sealed.sealed().Page(page) : state_->pages.Page(page);
   Require(to.size() == bytes.size(), "WritePage: one page of bytes");
   std::memcpy(to.data(), bytes.data(), bytes.size());
+  state_->chooser.Written(page);
 }
 
 }  // namespace banyan::kernels

@@ -16,6 +16,7 @@
 #include "kernels/cpu/greatest.h"
 #include "kernels/cpu/observers.h"
 #include "kernels/cpu/ops.h"
+#include "kernels/cpu/page_chooser.h"
 #include "kernels/cpu/page_store.h"
 #include "kernels/cpu/rope_table.h"
 #include "kernels/cpu/sealed_kv.h"
@@ -37,7 +38,8 @@ struct CpuBackend::State {
         bound(processors),
         pool(threads, processors),
         attention(ops, pool),
-        observers(pool) {}
+        observers(pool),
+        chooser(pool) {}
 
   bool seals() const { return sealed.allocated(); }
   const KvShape& kv_shape() const { return seals() ? sealed.shape() : pages.shape(); }
@@ -95,6 +97,7 @@ struct CpuBackend::State {
   RopeTable rope;
   Attention attention;
   Observers observers;
+  PageChooser chooser;
   Buffer attended;                 // float [rows, heads * head_dim]
   Buffer kept;                     // of each thread: some outputs of a product or two, for all rows
   std::vector<Greatest> greatest;  // [threads, rows]

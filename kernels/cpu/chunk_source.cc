@@ -26,7 +26,7 @@ void ChunkSource::FindTiles(const Place& place, Chunk& out) const {
   for (int t = 0; t < kChunkKeys / kTileKeys; ++t) {
     const int tile = std::clamp(t, place.keys.first / kTileKeys, (place.keys.last - 1) / kTileKeys);
     const std::int64_t at = place.keys_before + tile * kTileKeys;
-    const std::int32_t page = place.run->page(at / page_size);
+    const std::int32_t page = place.run->page(at / page_size, place.kv_head);
     const auto slot = static_cast<std::int32_t>(at % page_size);
     if (pages_.sealed != nullptr) {
       pages_.sealed->sealed().Find({page, layer_, place.kv_head, slot / kTileKeys}, t, tiles);
@@ -47,7 +47,7 @@ void ChunkSource::FindSlots(const Place& place, Chunk& out) const {
   for (int j = 0; j < kChunkKeys; ++j) {
     const int key = std::clamp(j, place.keys.first, place.keys.last - 1);
     const std::int64_t at = place.keys_before + key;
-    const std::int32_t page = place.run->page(at / shape.page_size);
+    const std::int32_t page = place.run->page(at / shape.page_size, place.kv_head);
     const auto slot = static_cast<std::int32_t>(at % shape.page_size);
     out.keys[j] = store.Key(page, layer_, place.kv_head, slot);
     out.values[j] = store.Value(page, layer_, place.kv_head, slot);

@@ -6,6 +6,7 @@ namespace banyan::kernels {
 namespace {
 
 std::span<const std::int32_t> SeenPages(const RowRun& run, std::int32_t page_size, OwnPage own) {
+  if (run.pages_per_head > 0) return {};
   const std::int64_t keys = ChunkedKeys(own, page_size, run.first_slot() + run.rows - 1);
   const std::int64_t pages =
       run.dropped_pages > 0 ? run.front_pages : (keys + page_size - 1) / page_size;

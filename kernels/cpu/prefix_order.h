@@ -3,8 +3,8 @@
 // Page tables are sorted as words are; how much neighbours share says everything about the tree of
 // prefixes that the runs hang below: runs i .. j of the order have in common the least of what
 // their neighbours share. A page at one index of two tables holds the same keys for both. Of a
-// table with a gap what lies behind it is not compared: that is shared with nobody, but read as
-// well.
+// table with a gap what lies behind it is not compared, and nothing of one that is several, a KV
+// head's each: that is shared with nobody, but read as well.
 #pragma once
 
 #include <cstdint>
