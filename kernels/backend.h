@@ -97,7 +97,8 @@ concept Backend = requires(B& b, const B& cb, const HostTensor& host, const type
   b.WritePage(n, const_bytes);
 };
 
-// A backend of which sequences may be observed and compacted (kv_compaction.h).
+// A backend of which sequences may be observed and compacted (kv_compaction.h), and whose Attend
+// heeds their choices of pages (page_choice.h).
 template <class B>
 concept CompactingBackend = Backend<B> &&
     requires(B& b, const typename B::Activations& cx, const AttentionSpan& span,

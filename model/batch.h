@@ -9,6 +9,7 @@
 #include "base/page_gap.h"
 #include "kernels/key_window.h"
 #include "kernels/kv_compaction.h"
+#include "kernels/page_choice.h"
 
 namespace banyan {
 
@@ -75,6 +76,9 @@ struct Sequence {
   // observations on a model that compacts (Facts), and where there is no window.
   std::int64_t compacted = 0;
   kernels::Observation observation{};
+  // Which pages its tokens read; on such a model too, where there is no window and nothing was
+  // compacted or is observed.
+  kernels::PageChoice choice{};
   Logits logits = Logits::kNone;
   SamplingParams sampling{};
   // All tokens before the one that is drawn, the prompt's first; empty unless sampling.penalizes().

@@ -30,8 +30,8 @@ struct Facts {
   std::int32_t heads = 0;
   std::int32_t kv_heads = 0;
   std::int32_t head_dim = 0;
-  // Known of loaded models: none has a window of its own, so that sequences may have one; and
-  // backend and pages tell slots apart, so that sequences may be observed and compacted.
+  // Known of loaded models: none has a window of its own, so that sequences may have one; and backend
+  // and pages tell slots apart, so that sequences may be observed and compacted, or choose pages.
   bool every_layer_sees_all = false;
   bool compacts = false;
   std::int64_t parameters = 0;
@@ -116,8 +116,8 @@ class Model {
   // `--model null`: no weights. Each slot of its pages holds a hash of the path up to that token,
   // read back through the page table; the next token is drawn from that hash among the ids
   // 32..126 and, one time in 256, `end_token`. Windows of keys and compaction change nothing: a
-  // hash is of the whole path, of which only the slot before is read; nobody is observed, and the
-  // last slots survive.
+  // hash is of the whole path, of which only the slot before is read; nobody is observed, the
+  // last slots survive, and no choice is made.
   static absl::StatusOr<std::unique_ptr<Model>> Null(const Options& options, TokenId end_token,
                                                      std::int32_t vocabulary_size);
 

@@ -64,6 +64,15 @@ void CheckObserved(const Sequence& sequence, const StepLimits& limits) {
   CHECK(IsBelow(seen.observer, kernels::Observation::kMaxObservers) && 0 <= seen.from);
 }
 
+void CheckChoice(const Sequence& sequence, const StepLimits& limits) {
+  const kernels::PageChoice& choice = sequence.choice;
+  CHECK(0 <= choice.pages && 0 <= choice.dense_layers &&
+        choice.dense_layers <= kernels::PageChoice::kMaxDenseLayers);
+  if (!choice.is_made()) return;
+  CHECK(limits.compacts && !sequence.window.is_bounded() && sequence.compacted == 0);
+  CHECK(!sequence.observation.is_made());
+}
+
 void CheckCompaction(const kernels::KvCompaction& compaction, const StepLimits& limits) {
   CHECK(limits.compacts && compaction.keep.is_sound());
   CHECK(IsBelow(compaction.observer, kernels::Observation::kMaxObservers));
@@ -115,6 +124,7 @@ void Step::Add(const Sequence& sequence, std::size_t index, const StepLimits& li
     open_taken_[open] = true;
   }
   CheckObserved(sequence, limits);
+  CheckChoice(sequence, limits);
   CHECK(AreBelow(sequence.tokens, limits.vocabulary_size));
   CheckAnswer(sequence, limits.vocabulary_size);
 
@@ -128,7 +138,8 @@ void Step::Add(const Sequence& sequence, std::size_t index, const StepLimits& li
                    .dropped_pages = sequence.gap.dropped,
                    .open_page = sequence.open_page,
                    .compacted = sequence.compacted,
-                   .observation = sequence.observation});
+                   .observation = sequence.observation,
+                   .choice = sequence.choice});
   tokens_.insert(tokens_.end(), sequence.tokens.begin(), sequence.tokens.end());
   for (std::size_t token = 0; token < count; ++token) {
     const bool wanted = sequence.logits == Logits::kReturnAll || token < sequence.scored.size() ||

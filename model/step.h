@@ -18,7 +18,7 @@ struct StepLimits {
   std::int32_t page_size = 0;
   std::int32_t pages = 0;
   bool windows = false;   // of keys
-  bool compacts = false;  // then slots may be no positions
+  bool compacts = false;  // then slots may be no positions, and pages may be chosen
   // Of models whose pages are sealed: how many open pages there are; else 0.
   std::int32_t open_pages = 0;
 };

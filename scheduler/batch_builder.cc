@@ -59,6 +59,7 @@ void BatchBuilder::Keep(const Job& job, Sequence& sequence) {
   sequence.pages = kept.page_table();
   sequence.gap = job.view.gap();
   sequence.window = job.policy->window();
+  if (sequence.first_position >= job.exact_tokens()) sequence.choice = job.policy->choice();
   sequence.compacted = job.view.tokens() - job.next_slot();
   if (const auto observed = job.policy->observed(job.prompt_tokens, sequence.first_position)) {
     sequence.observation = {job.observer, observed->from, observed->by};

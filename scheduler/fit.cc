@@ -43,6 +43,26 @@ absl::Status CheckWindow(const Options& options, const radix::Options& cache,
   return absl::OkStatus();
 }
 
+absl::Status CheckInContext(const Options& options, const KvPolicy& policy) {
+  if (policy.budget <= options.context_length) return absl::OkStatus();
+  return absl::OutOfRangeError(absl::StrCat(
+      "the budget of ", policy.budget, " tokens is over the context of ", options.context_length));
+}
+
+absl::Status CheckChoice(const Options& options, const radix::Options& cache,
+                         const KvPolicy& policy) {
+  if (policy.dense_layers < 0 || policy.dense_layers > kernels::PageChoice::kMaxDenseLayers) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("dense_layers must be between 0 and ", kernels::PageChoice::kMaxDenseLayers));
+  }
+  if (policy.budget < cache.page_size) {
+    return absl::InvalidArgumentError(absl::StrCat("the budget of ", policy.budget,
+                                                   " tokens is less than a page, which has ",
+                                                   cache.page_size));
+  }
+  return CheckInContext(options, policy);
+}
+
 // The most pages at once until a prompt has been computed and compacted.
 std::int64_t PeakPages(const Options& options, const radix::Options& cache, const KvPolicy& policy,
                        std::int64_t prompt_tokens) {
@@ -70,11 +90,7 @@ absl::Status CheckBudget(const Options& options, const radix::Options& cache,
     return absl::InvalidArgumentError(
         absl::StrCat(policy.recent, " recent tokens are not within the budget of ", policy.budget));
   }
-  if (policy.budget > options.context_length) {
-    return absl::OutOfRangeError(absl::StrCat("the budget of ", policy.budget,
-                                              " tokens is over the context of ",
-                                              options.context_length));
-  }
+  if (absl::Status status = CheckInContext(options, policy); !status.ok()) return status;
   const std::int64_t pages = PeakPages(options, cache, policy, /*prompt_tokens=*/1);
   if (pages <= cache.pages) return absl::OkStatus();
   return absl::OutOfRangeError(absl::StrCat("a budget of ", policy.budget, " tokens takes up to ",
@@ -86,6 +102,7 @@ absl::Status CheckBudget(const Options& options, const radix::Options& cache,
 absl::Status CheckPolicy(const Options& options, const radix::Options& cache,
                          const KvPolicy& policy) {
   if (policy.type == KvPolicy::Type::kStreaming) return CheckWindow(options, cache, policy);
+  if (policy.type == KvPolicy::Type::kQuest) return CheckChoice(options, cache, policy);
   return CheckBudget(options, cache, policy);
 }
 
@@ -129,10 +146,11 @@ OutputBound MaxOutput(const Options& options, const radix::Options& cache,
   const std::int64_t context =
       (streams ? kMaxPolicyTokens : options.context_length) - prompt_tokens;
   if (context < bound.tokens) bound = {.tokens = context, .limit = LengthLimit::kContext};
-  if (policy && policy->type != KvPolicy::Type::kSnapKv) return bound;
+  const bool snaps = policy && policy->type == KvPolicy::Type::kSnapKv;
+  if (policy && !snaps && policy->type != KvPolicy::Type::kQuest) return bound;
   std::int64_t pool = PoolSlots(cache) - prompt_tokens + 1;
   // Computed again after a preemption, prompt and answer are there at once.
-  if (policy && prompt_tokens > policy->budget) {
+  if (snaps && prompt_tokens > policy->budget) {
     const std::int64_t left = cache.pages - PagesFor(prompt_tokens, cache.page_size);
     pool = left * cache.page_size - policy->budget + 1;
   }

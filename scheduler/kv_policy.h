@@ -9,14 +9,15 @@
 namespace banyan::scheduler {
 
 struct KvPolicy {
-  enum class Type : std::uint8_t { kStreaming, kH2o, kScissorhands, kSnapKv };
+  enum class Type : std::uint8_t { kStreaming, kH2o, kScissorhands, kSnapKv, kQuest };
 
   Type type = Type::kStreaming;
   // kStreaming
   std::int32_t sinks = 4;      // the first tokens, which every later one sees
   std::int64_t window = 1024;  // the last ones that a token sees, itself among them
 
-  // The others. Slots that survive, per layer and KV head; and of them the last ones, whatever
+  // The others. Slots that survive, per layer and KV head; with kQuest those that a token of the
+  // answer reads, in whole pages. And of the survivors the last ones, whatever
   // their importance: half of the budget where it is 0, with kSnapKv as many as are observed.
   std::int64_t budget = 1024;
   std::int64_t recent = 0;
@@ -24,11 +25,13 @@ struct KvPolicy {
   std::int32_t observe = 32;
   std::int32_t history = 64;  // kScissorhands: the last tokens that say it; 1..64
   std::int32_t pooled = 7;    // kSnapKv: slots around one that lend it their importance; odd, 1..63
+  // kQuest: the first layers, whose tokens read all.
+  std::int32_t dense_layers = 2;
 
   static constexpr std::int32_t kMaxObserved = 1024;
   friend bool operator==(const KvPolicy&, const KvPolicy&) = default;
 };
-inline constexpr int kKvPolicyTypes = 4;
+inline constexpr int kKvPolicyTypes = 5;
 
 inline std::string_view Name(KvPolicy::Type type) {
   switch (type) {
@@ -40,6 +43,8 @@ inline std::string_view Name(KvPolicy::Type type) {
       return "scissorhands";
     case KvPolicy::Type::kSnapKv:
       return "snapkv";
+    case KvPolicy::Type::kQuest:
+      return "quest";
   }
   return "";
 }

@@ -23,6 +23,7 @@ Usage UsageOf(const Job& job, FinishReason reason, Tick now) {
   if (job.policy != nullptr) {
     usage.dropped_tokens = job.dropped_tokens();
     usage.kept_tokens = job.computed_tokens - usage.dropped_tokens;
+    usage.unread_tokens = job.policy->unread_tokens(job.prompt_tokens, job.computed_tokens);
   }
   usage.queued = Since(job.request.submitted, job.admitted.value_or(now));
   if (job.admitted) usage.prefill = Since(*job.admitted, job.first_token.value_or(now));

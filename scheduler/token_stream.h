@@ -48,6 +48,7 @@ struct Usage {
   // Under a policy: of the tokens that were computed those that the last one saw, and the others.
   std::int64_t kept_tokens = 0;
   std::int64_t dropped_tokens = 0;
+  std::int64_t unread_tokens = 0;  // of the kept ones, what the last one did not read
   std::int32_t preemptions = 0;
   // Each runs to the end when the next never came, and is 0 when it never began itself.
   Tick queued{0};   // from submit to admission

@@ -34,10 +34,14 @@ constexpr auto kObserve = Member<&KvPolicy::observe>("observe", 1, KvPolicy::kMa
 constexpr auto kHistory = Member<&KvPolicy::history>("history", 1, kernels::KeepRule::kMaxHistory);
 constexpr auto kPooled = Member<&KvPolicy::pooled>("pooled", 1, kernels::KeepRule::kMaxPooled);
 
+constexpr auto kDenseLayers =
+    Member<&KvPolicy::dense_layers>("dense_layers", 0, kernels::PageChoice::kMaxDenseLayers);
+
 constexpr KvPolicyMember kStreamingMembers[] = {kSinks, kWindow};
 constexpr KvPolicyMember kH2oMembers[] = {kBudget, kRecent, kObserve};
 constexpr KvPolicyMember kScissorhandsMembers[] = {kBudget, kRecent, kObserve, kHistory};
 constexpr KvPolicyMember kSnapKvMembers[] = {kBudget, kRecent, kObserve, kPooled};
+constexpr KvPolicyMember kQuestMembers[] = {kBudget, kDenseLayers};
 
 std::string NamesOf(std::span<const KvPolicyMember> members) {
   std::string names;
@@ -84,6 +88,8 @@ std::span<const KvPolicyMember> MembersOf(KvPolicy::Type type) {
       return kScissorhandsMembers;
     case KvPolicy::Type::kSnapKv:
       return kSnapKvMembers;
+    case KvPolicy::Type::kQuest:
+      return kQuestMembers;
   }
   return {};
 }
@@ -126,9 +132,18 @@ absl::Status CheckServable(const model::Facts& facts, const scheduler::Options& 
                      "own"));
   }
   if (!facts.compacts && policy.type != KvPolicy::Type::kStreaming) {
-    return absl::InvalidArgumentError(absl::StrCat("a ", std::string(Name(policy.type)),
-                                                   " policy keeps single tokens, which the ",
-                                                   facts.kv_dtype, " pages of this model cannot"));
+    const bool chooses = policy.type == KvPolicy::Type::kQuest;
+    return absl::InvalidArgumentError(
+        absl::StrCat("a ", std::string(Name(policy.type)), " policy ",
+                     chooses ? "chooses pages by the bounds of their keys" : "keeps single tokens",
+                     ", which the ", facts.kv_dtype, " pages of this model cannot"));
+  }
+  // The null model says of no layers.
+  if (policy.type == KvPolicy::Type::kQuest && facts.layers > 0 &&
+      policy.dense_layers >= facts.layers) {
+    return absl::InvalidArgumentError(absl::StrCat("with ", policy.dense_layers,
+                                                   " dense_layers none of the model's ",
+                                                   facts.layers, " would choose pages"));
   }
   return scheduler::CheckPolicy(scheduling, cache, policy);
 }

@@ -16,7 +16,8 @@
 namespace banyan::server {
 
 inline constexpr std::string_view kExactPolicy = "exact";
-inline constexpr std::string_view kKnownPolicies = "exact, streaming, h2o, scissorhands or snapkv";
+inline constexpr std::string_view kKnownPolicies =
+    "exact, streaming, h2o, scissorhands, snapkv or quest";
 
 // A number that belongs to policies of a type.
 struct KvPolicyMember {

@@ -97,6 +97,7 @@ constexpr Row<Counter> kCounters[] = {
     {Counter::kDroppedByH2o, kDropped, kDroppedHelp, "policy", "h2o"},
     {Counter::kDroppedByScissorhands, kDropped, kDroppedHelp, "policy", "scissorhands"},
     {Counter::kDroppedBySnapKv, kDropped, kDroppedHelp, "policy", "snapkv"},
+    {Counter::kDroppedByQuest, kDropped, kDroppedHelp, "policy", "quest"},
     {Counter::kPreemptions,
      "banyan_preemptions_total",
      "Running requests that gave up their pages to others, to resume later.",

@@ -35,6 +35,7 @@ enum class Counter : std::uint8_t {
   kDroppedByH2o,
   kDroppedByScissorhands,
   kDroppedBySnapKv,
+  kDroppedByQuest,
   kPreemptions,
   kPassedOver,
   kSteps,

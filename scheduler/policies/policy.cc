@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "scheduler/policies/h2o.h"
+#include "scheduler/policies/quest.h"
 #include "scheduler/policies/scissorhands.h"
 #include "scheduler/policies/snapkv.h"
 #include "scheduler/policies/streaming.h"
@@ -19,6 +20,8 @@ std::unique_ptr<const Policy> MakePolicy(const KvPolicy& policy, std::int32_t pa
       return std::make_unique<Scissorhands>(policy, page_size);
     case KvPolicy::Type::kSnapKv:
       return std::make_unique<SnapKv>(policy, page_size);
+    case KvPolicy::Type::kQuest:
+      return std::make_unique<Quest>(policy, page_size);
   }
   CHECK(false);
 }

@@ -37,6 +37,8 @@ class Policy {
   virtual std::int64_t max_chunk(std::int64_t slots) const = 0;
   // What the model is told.
   virtual kernels::KeyWindow window() const { return {}; }
+  // The same, of tokens behind the exact ones.
+  virtual kernels::PageChoice choice() const { return {}; }
   // How tokens from `first` on are observed, if they are.
   struct Observed {
     std::int64_t from = 0;
@@ -78,6 +80,11 @@ class Policy {
   virtual std::int64_t max_own_pages() const = 0;
   // Of so many tokens computed, how many the last one did not see.
   virtual std::int64_t dropped_tokens(std::int64_t prompt_tokens, std::int64_t tokens) const = 0;
+  // And how many it saw and did not read, in a layer that chooses.
+  virtual std::int64_t unread_tokens(std::int64_t /*prompt_tokens*/,
+                                     std::int64_t /*tokens*/) const {
+    return 0;
+  }
 };
 
 // `policy` passes CheckPolicy (scheduler.h).

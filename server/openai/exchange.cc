@@ -107,6 +107,7 @@ TotalUsage Exchange::usage() const {
     total.output_tokens += usage.output_tokens;
     total.kept_tokens += usage.kept_tokens;
     total.dropped_tokens += usage.dropped_tokens;
+    total.unread_tokens += usage.unread_tokens;
     reasoning += choice->reasoning_tokens();
   }
   if (model_.codec->reasoning() != nullptr) total.reasoning_tokens = reasoning;

@@ -29,6 +29,7 @@ struct TotalUsage {
   // Of those with a policy; kept_tokens is 0 where none has one.
   std::int64_t kept_tokens = 0;
   std::int64_t dropped_tokens = 0;
+  std::int64_t unread_tokens = 0;
 };
 
 // A choice that is complete.

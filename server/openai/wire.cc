@@ -25,7 +25,8 @@ std::string UsageJson(const TotalUsage& usage) {
   }
   if (usage.kept_tokens > 0) {
     absl::StrAppend(&json, ",\"kv_policy_details\":{\"kept_tokens\":", usage.kept_tokens,
-                    ",\"dropped_tokens\":", usage.dropped_tokens, "}");
+                    ",\"dropped_tokens\":", usage.dropped_tokens,
+                    ",\"unread_tokens\":", usage.unread_tokens, "}");
   }
   return json + "}";
 }

@@ -76,15 +76,23 @@ std::uint64_t FakeModel::Sum(SlotAt slot_at, std::int64_t position, std::int64_t
 
 template <class SlotAt>
 FakeModel::Slot FakeModel::Next(SlotAt slot_at, TokenId token, std::int64_t position,
-                                kernels::KeyWindow window, std::int64_t compacted) {
+                                kernels::KeyWindow window, std::int64_t compacted,
+                                const kernels::PageChoice& choice) {
   if (!window.cuts(position) && compacted == 0) {
-    if (position == 0) return After(nullptr, token, position);
+    if (position == 0) return Choosing(After(nullptr, token, position), choice);
     const Slot before = slot_at(position - 1);
-    return After(&before, token, position);
+    return Choosing(After(&before, token, position), choice);
   }
   const std::int64_t slot = position - compacted;
   const std::uint64_t seen = Sum(slot_at, slot, slot - 1, window);
   return {token, position, Mix(~seen ^ Mix(static_cast<std::uint64_t>(token)))};
+}
+
+FakeModel::Slot FakeModel::Choosing(Slot slot, const kernels::PageChoice& choice) {
+  const auto layers = static_cast<std::uint64_t>(choice.dense_layers);
+  if (choice.is_made())
+    slot.path = Mix(slot.path ^ Mix(static_cast<std::uint64_t>(choice.pages) << 32 | layers));
+  return slot;
 }
 
 std::vector<FakeModel::Slot> FakeModel::Survivors(const std::vector<Slot>& slots,
@@ -133,7 +141,8 @@ void FakeModel::Write(const Sequence& sequence) {
     }
     const auto slot_at = [&](std::int64_t s) { return slots_[Index(sequence, s, slot + 1)]; };
     slots_[Index(sequence, slot, slot + 1)] =
-        Next(slot_at, token, slot + sequence.compacted, sequence.window, sequence.compacted);
+        Next(slot_at, token, slot + sequence.compacted, sequence.window, sequence.compacted,
+             sequence.choice);
     ++slot;
     if (open_pages_ > 0 && slot % page_size_ == 0) Seal(sequence, slot / page_size_ - 1);
   }
@@ -263,8 +272,9 @@ std::vector<TokenId> FakeModel::TokensKept(std::vector<TokenId> prompt, std::int
     if (const auto keep = policy.compaction(prompt_tokens, position, std::ssize(slots)))
       slots = Survivors(slots, *keep);
     const std::int64_t slot = std::ssize(slots);
-    slots.push_back(
-        Next(slot_at, path[static_cast<std::size_t>(position)], position, {}, position - slot));
+    const bool is_exact = position < policy.exact_tokens(prompt_tokens);
+    slots.push_back(Next(slot_at, path[static_cast<std::size_t>(position)], position, {},
+                         position - slot, is_exact ? kernels::PageChoice{} : policy.choice()));
     if (position + 1 == std::ssize(path)) path.push_back(Draw(Sum(slot_at, slot, slot, {}), {}));
   }
   return {path.begin() + prompt_tokens, path.end()};

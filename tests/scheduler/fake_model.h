@@ -2,7 +2,8 @@
 // path up to it; what it samples is a hash of all that it reads back through the page table. A page
 // that is wrong, stale, shared too early or freed too early changes a token. Where a window cuts
 // what a token sees, its slot and its draw are hashes of what it sees. So they are where slots were
-// compacted: it keeps the recent ones and of the others those whose hash is greatest.
+// compacted: it keeps the recent ones and of the others those whose hash is greatest. A token that
+// chooses pages has another slot for every choice, and so have those behind it.
 //
 // With open pages it is one whose pages are sealed when they are full: until then their slots are
 // in the sequence's open page alone.
@@ -34,7 +35,8 @@ class FakeModel {
   // forbidden.
   static TokenId TokenAfter(std::span<const TokenId> path, std::span<const TokenId> forbidden = {},
                             kernels::KeyWindow window = {});
-  // The `count` tokens that follow `prompt` under a policy that compacts, without any pages.
+  // The `count` tokens that follow `prompt` under a policy that compacts or chooses, without any
+  // pages.
   static std::vector<TokenId> TokensKept(std::vector<TokenId> prompt, std::int64_t count,
                                          const Policy& policy);
   // What the model says of `token` after `path`, with `top` alternatives.
@@ -60,7 +62,8 @@ class FakeModel {
                            kernels::KeyWindow window);
   template <class SlotAt>
   static Slot Next(SlotAt slot_at, TokenId token, std::int64_t position, kernels::KeyWindow window,
-                   std::int64_t compacted = 0);
+                   std::int64_t compacted = 0, const kernels::PageChoice& choice = {});
+  static Slot Choosing(Slot slot, const kernels::PageChoice& choice);
   static std::vector<Slot> Survivors(const std::vector<Slot>& slots, const kernels::KeepRule& keep);
   static std::uint64_t SumOf(std::span<const TokenId> path, kernels::KeyWindow window);
   static std::uint64_t Attend(std::uint64_t sum, const Slot& slot);
