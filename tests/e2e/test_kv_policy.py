@@ -57,7 +57,7 @@ def test_an_answer_goes_on_beyond_the_pool_in_constant_memory(small):
     assert usage["completion_tokens"] == length
     assert len(seen) > 5 and max(seen) <= MOST_PAGES
     dropped = 40 + length - 1 - 68
-    assert usage["kv_policy_details"] == {"kept_tokens": 68, "dropped_tokens": dropped}
+    assert usage["kv_policy_details"] == {"kept_tokens": 68, "dropped_tokens": dropped, "unread_tokens": 0}
     assert small.metric(counter) - before == dropped
     with banyan.serving("--kv-memory", "2MiB") as large:
         exact = large.complete(prompt, max_tokens=length, ignore_eos=True)
@@ -101,7 +101,18 @@ def test_heads_that_choose_for_themselves_hold_the_same_few_pages(small, kind):
 def test_a_prompt_of_which_a_part_is_kept(small):
     policy = {"type": "snapkv", "budget": 64, "observe": 8}
     answer = small.complete(tokens(8, 200), max_tokens=50, ignore_eos=True, kv_policy=policy)
-    assert answer["usage"]["kv_policy_details"] == {"kept_tokens": 113, "dropped_tokens": 136}
+    assert answer["usage"]["kv_policy_details"] == {"kept_tokens": 113, "dropped_tokens": 136, "unread_tokens": 0}
+
+
+def test_an_answer_reads_some_pages_and_keeps_all(small):
+    policy = {"type": "quest", "budget": 70}
+    prompt = tokens(9, 200)
+    answer = small.complete(prompt, max_tokens=50, ignore_eos=True, kv_policy=policy)
+    # 16 pages of which it reads 4.
+    assert answer["usage"]["kv_policy_details"] == {"kept_tokens": 249, "dropped_tokens": 0, "unread_tokens": 192}
+    again = small.complete(prompt, max_tokens=50, ignore_eos=True, kv_policy=policy)
+    assert banyan.cached(again) == 199 and again["choices"] == answer["choices"]
+    assert banyan.cached(small.complete(prompt, max_tokens=1)) == 199
 
 
 def test_exact_pages_are_shared_in_both_directions(small):
@@ -154,6 +165,11 @@ def test_the_default_is_of_requests_that_say_nothing():
     ({"type": "h2o", "budget": 520}, "kv_policy"),
     ({"type": "snapkv", "budget": 64, "pooled": 4}, "kv_policy"),
     ({"type": "snapkv", "budget": 64, "recent": 65}, "kv_policy"),
+    ({"type": "quest", "budget": 0}, "kv_policy.budget"),
+    ({"type": "quest", "budget": 15}, "kv_policy"),
+    ({"type": "quest", "budget": 2 << 20}, "kv_policy"),
+    ({"type": "quest", "dense_layers": 1025}, "kv_policy.dense_layers"),
+    ({"type": "quest", "recent": 8}, "kv_policy.recent"),
     ({"type": "streaming", "sinks": 8, "window": 7}, "kv_policy"),
     ({"type": "streaming", "window": 2 << 20}, "kv_policy"),
     ({"type": "streaming", "window": 900}, "kv_policy"),
@@ -218,3 +234,35 @@ def test_bits_are_those_without_a_policy_as_long_as_everything_is_seen(smol):
     wide = {"type": "streaming", "sinks": 4, "window": 200}
     assert smol.chat(QUESTION, temperature=0, logprobs=True, max_tokens=30,
                      kv_policy=wide).body["choices"] == exact.body["choices"]
+
+
+QUEST = {"type": "quest", "budget": 64}
+
+
+def ask(server, messages, policy=QUEST, **members):
+    return server.chat(messages, ignore_eos=True, logprobs=True, seed=7, kv_policy=policy, **members)
+
+
+def test_what_is_read_is_the_same_alone_and_in_other_chunks_cached_and_computed(smol):
+    long = [{"role": "user", "content": QUESTION[0]["content"] + " Its leaves are green and its bark is grey." * 12}]
+    alone = ask(smol, long, max_tokens=60)
+    assert alone.body["usage"]["kv_policy_details"]["unread_tokens"] > 64
+    again = ask(smol, long, max_tokens=60)
+    assert again.cached == again.prompt - 1 and again.body["choices"] == alone.body["choices"]
+    assert ask(smol, long, {"type": "quest", "budget": 48}, max_tokens=60).body["choices"] != alone.body["choices"]
+    exact = smol.chat(long, ignore_eos=True, logprobs=True, seed=7, max_tokens=60).body["choices"]
+    assert ask(smol, long, {"type": "quest", "budget": 1000}, max_tokens=60).body["choices"] == exact
+    with banyan.serving("--kv-memory", "16MiB", "--prefix-caching", "off", "--max-batch-tokens", "9", "--max-running", "4",
+                        model=banyan.MODEL) as other:
+        assert ask(other, long, max_tokens=60).body["choices"] == alone.body["choices"]
+
+
+def test_an_exact_turn_does_not_find_an_answer_that_read_a_part(smol):
+    first = ask(smol, QUESTION, max_tokens=120)
+    turns = QUESTION + [{"role": "assistant", "content": first.text}, {"role": "user", "content": "Go on."}]
+    exact = smol.chat(turns, max_tokens=1)
+    assert first.prompt - 8 <= exact.cached <= first.prompt
+
+
+def test_layers_that_are_not_there_cannot_read_all(smol):
+    assert "none of the model's 30" in refused(smol, {"type": "quest", "budget": 64, "dense_layers": 30})["message"]

@@ -271,6 +271,34 @@ TEST(StepDeathTest, WhereSlotsAreNoPositionsAllAreSeen) {
   dies([](Sequence& s) { s.observation.from = -1; });
 }
 
+Sequence Choosing() {
+  Sequence sequence = RunOf(std::span(kFive).first(2), 6, Logits::kNone);
+  sequence.choice = {.pages = 1, .dense_layers = 2};
+  return sequence;
+}
+
+TEST(Step, PagesMayBeChosen) {
+  Step step;
+  step.Lay(Of(Choosing()), kWindows);
+  EXPECT_EQ(step.runs()[0].choice, (kernels::PageChoice{.pages = 1, .dense_layers = 2}));
+}
+
+TEST(StepDeathTest, WherePagesAreChosenAllAreSeen) {
+  Step step;
+  const auto dies = [&](auto change) {
+    Sequence sequence = Choosing();
+    change(sequence);
+    EXPECT_DEATH(step.Lay(Of(sequence), kWindows), "CHECK failed");
+  };
+  EXPECT_DEATH(step.Lay(Of(Choosing()), kLimits), "CHECK failed") << "of this model";
+  dies([](Sequence& s) { s.window = {.window = 100}; });
+  dies([](Sequence& s) { s.compacted = 3; });
+  dies([](Sequence& s) { s.observation = {.observer = 2, .from = 3}; });
+  dies([](Sequence& s) { s.choice.pages = -1; });
+  dies([](Sequence& s) { s.choice.dense_layers = -1; });
+  dies([](Sequence& s) { s.choice.dense_layers = 1025; });
+}
+
 TEST(StepDeathTest, ACompactionNamesItsSlots) {
   Step step;
   const std::vector<PageId> from = {1, 2};

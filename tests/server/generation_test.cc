@@ -363,7 +363,10 @@ TEST_P(GenerationTest, APolicyThatIsNoneIsRefusedByName) {
   EXPECT_EQ(param("[]"), "kv_policy");
   EXPECT_EQ(param("{}"), "kv_policy.type");
   EXPECT_EQ(param(R"({"type":7})"), "kv_policy.type");
-  EXPECT_EQ(param(R"({"type":"quest"})"), "kv_policy.type");
+  EXPECT_EQ(param(R"({"type":"quests"})"), "kv_policy.type");
+  EXPECT_EQ(param(R"({"type":"quest","budget":0})"), "kv_policy.budget");
+  EXPECT_EQ(param(R"({"type":"quest","recent":5})"), "kv_policy.recent");
+  EXPECT_EQ(param(R"({"type":"quest","dense_layers":-1})"), "kv_policy.dense_layers");
   EXPECT_EQ(param(R"({"type":"h2o","window":5})"), "kv_policy.window");
   EXPECT_EQ(param(R"({"type":"snapkv","budget":0})"), "kv_policy.budget");
   EXPECT_EQ(param(R"({"type":"scissorhands","history":65})"), "kv_policy.history");
@@ -375,8 +378,9 @@ TEST_P(GenerationTest, APolicyThatIsNoneIsRefusedByName) {
   EXPECT_EQ(param(R"({"type":"streaming","window":0})"), "kv_policy.window");
   EXPECT_EQ(param(R"({"type":"streaming","window":1.5})"), "kv_policy.window");
   EXPECT_THAT(
-      Refused(R"("kv_policy":{"type":"quest"})").message,
-      HasSubstr("'quest' is not known (use exact, streaming, h2o, scissorhands or snapkv)"));
+      Refused(R"("kv_policy":{"type":"quests"})").message,
+      HasSubstr(
+          "'quests' is not known (use exact, streaming, h2o, scissorhands, snapkv or quest)"));
 }
 
 TEST_P(GenerationTest, ASaltIsATextOfOneToOneThousandAndTwentyFourBytes) {

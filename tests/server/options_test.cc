@@ -238,15 +238,24 @@ TEST(Options, APolicyOfWhatIsKept) {
             (KvPolicy{.sinks = 0, .window = 64}));
   EXPECT_THAT(
       Refused({"--kv-policy", "streeming"}),
-      AllOf(HasSubstr("--kv-policy"),
-            HasSubstr(
-                "'streeming' is not known (use exact, streaming, h2o, scissorhands or snapkv)")));
+      AllOf(
+          HasSubstr("--kv-policy"),
+          HasSubstr("'streeming' is not known (use exact, streaming, h2o, scissorhands, snapkv or "
+                    "quest)")));
   EXPECT_THAT(Refused({"--kv-policy", "streaming:budget=5"}), HasSubstr("'budget' is no member"));
   EXPECT_THAT(Refused({"--kv-policy", "streaming:"}), HasSubstr("'' is no member"));
   KvPolicy snapkv{.type = KvPolicy::Type::kSnapKv, .budget = 256};
   snapkv.pooled = 5;
   EXPECT_EQ(Accepted({"--kv-policy", "snapkv:budget=256,pooled=5"}).kv_policy, snapkv);
   EXPECT_EQ(Accepted({"--kv-policy", "h2o"}).kv_policy, (KvPolicy{.type = KvPolicy::Type::kH2o}));
+  KvPolicy quest{.type = KvPolicy::Type::kQuest, .budget = 256};
+  EXPECT_EQ(quest.dense_layers, 2);
+  quest.dense_layers = 0;
+  EXPECT_EQ(Accepted({"--kv-policy", "quest:budget=256,dense_layers=0"}).kv_policy, quest);
+  EXPECT_THAT(Refused({"--kv-policy", "quest:recent=5"}),
+              HasSubstr("'recent' is no member of a quest policy (use budget or dense_layers)"));
+  EXPECT_THAT(Refused({"--kv-policy", "quest:dense_layers=1025"}),
+              HasSubstr("dense_layers must be between 0 and 1024"));
   EXPECT_THAT(Refused({"--kv-policy", "h2o:pooled=5"}),
               HasSubstr("'pooled' is no member of a h2o policy (use budget, recent or observe)"));
   EXPECT_THAT(Refused({"--kv-policy", "scissorhands:history=65"}),
