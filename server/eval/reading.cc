@@ -102,6 +102,7 @@ absl::Status Reading::Step(std::span<const TokenId> tokens, Logits wanted) {
   sequence.wants_logprob = false;
   if (policy_ != nullptr) {
     sequence.window = policy_->window();
+    if (use_.tokens >= policy_->exact_tokens(prompt_tokens_)) sequence.choice = policy_->choice();
     if (const auto observed = policy_->observed(prompt_tokens_, use_.tokens))
       sequence.observation = {.observer = 0, .from = observed->from, .by = observed->by};
   }

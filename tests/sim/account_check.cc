@@ -139,6 +139,8 @@ void AccountCheck::CheckUsage(const Client& client) const {
     const std::int64_t dropped = client.Dropped(client.high_water);
     same(usage.kept_tokens, client.high_water - dropped, "is told that it keeps %d tokens, not %d");
     same(usage.dropped_tokens, dropped, "is told that %d were dropped, not %d");
+    same(usage.unread_tokens, stage_.Unread(client),
+         "is told that %d were kept and not read, not %d");
   }
   same(static_cast<std::int64_t>(usage.limit), static_cast<std::int64_t>(limit),
        "is told that limit %d ended it, not %d");

@@ -227,6 +227,9 @@ void BatchCheck::CheckKeeping(const Client& client, const Sequence& sequence) {
   Require(sequence.compacted == compacted, "has given up %d slots, not %d", client.id,
           sequence.compacted, compacted);
   const auto& keeping = client.keeping;
+  const bool chooses = keeping && client.computed >= keeping->prompt;
+  Require(sequence.choice == (chooses ? keeping->choice : kernels::PageChoice{}),
+          "chooses %d pages at %d", client.id, sequence.choice.pages, client.computed);
   kernels::Observation wanted;
   if (keeping && keeping->IsObserved(client.computed)) {
     wanted = {sequence.observation.observer, keeping->first_observed, keeping->by};

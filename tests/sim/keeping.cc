@@ -37,11 +37,18 @@ std::optional<Keeping> KeepingOf(const scheduler::Request& request, std::int32_t
         keeping.rule.recent = std::min<std::int64_t>(policy.observe, policy.budget);
       if (keeping.prompt <= policy.budget) keeping.first_observed = INT64_MAX;
       break;
+    case KvPolicy::Type::kQuest:
+      keeping.once = true;
+      keeping.rule.budget = INT64_MAX;
+      keeping.first_observed = INT64_MAX;
+      keeping.choice = {.pages = policy.budget / page_size, .dense_layers = policy.dense_layers};
+      break;
   }
   return keeping;
 }
 
-bool IsSound(const KvPolicy& policy) {
+bool IsSound(const KvPolicy& policy, std::int32_t page_size) {
+  if (policy.type == KvPolicy::Type::kQuest) return policy.budget >= page_size;
   const auto within = [](std::int64_t value, std::int64_t most) {
     return 1 <= value && value <= most;
   };

@@ -19,6 +19,7 @@ struct Keeping {
   std::int64_t limit = 0;           // else whenever there are so many slots
   kernels::SlotImportance by = kernels::SlotImportance::kSum;
   kernels::KeepRule rule;
+  kernels::PageChoice choice{};  // behind the prompt, where all is kept
 
   // Whether a view is compacted before its next token.
   bool IsDue(std::int64_t tokens, std::int64_t slots) const {
@@ -42,7 +43,7 @@ struct Keeping {
 // None for a request that has no such policy. `policy` may be one that is refused.
 std::optional<Keeping> KeepingOf(const scheduler::Request& request, std::int32_t page_size);
 // Whether that policy could be, whatever pool and context.
-bool IsSound(const scheduler::KvPolicy& policy);
+bool IsSound(const scheduler::KvPolicy& policy, std::int32_t page_size);
 
 // What an observer has noted of the slots of one sequence.
 class Notes {

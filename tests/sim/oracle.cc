@@ -21,7 +21,9 @@ class Reader {
     if (keeping_ && keeping_->IsDue(position, Count())) Compact(position);
     const std::int64_t at = Count();
     const auto slot_at = [this](std::int64_t i) { return slots_[static_cast<std::size_t>(i)]; };
-    const Slot slot = NextSlot(slot_at, realm_, token, position, window_, position - at);
+    const bool chooses = keeping_ && position >= keeping_->prompt;
+    const Slot slot = NextSlot(slot_at, realm_, token, position, window_, position - at,
+                               chooses ? keeping_->choice : kernels::PageChoice{});
     oracle_.tokens.push_back(token);
     oracle_.path.push_back(slot);
     slots_.push_back(slot);

@@ -48,16 +48,25 @@ template <class SlotAt>
 std::uint64_t AttendAll(SlotAt slot_at, std::int64_t position, std::int64_t last,
                         kernels::KeyWindow window);
 
+// Another one for every choice of pages.
+inline Slot Choosing(Slot slot, const kernels::PageChoice& choice) {
+  const auto layers = static_cast<std::uint64_t>(choice.dense_layers);
+  if (choice.is_made())
+    slot.path = Mix(slot.path + (static_cast<std::uint64_t>(choice.pages) << 16) + layers);
+  return slot;
+}
+
 // The slot of `token` at `position`, behind those that slot_at(p) gives, of which there are
 // `compacted` fewer. Where the token does not see all that were before it, it is a hash of those it
 // sees, and the realm's.
 template <class SlotAt>
 Slot NextSlot(SlotAt slot_at, Realm realm, TokenId token, std::int64_t position,
-              kernels::KeyWindow window, std::int64_t compacted = 0) {
+              kernels::KeyWindow window, std::int64_t compacted = 0,
+              const kernels::PageChoice& choice = {}) {
   if (!window.cuts(position) && compacted == 0) {
-    if (position == 0) return SlotAfter(nullptr, realm, token, position);
+    if (position == 0) return Choosing(SlotAfter(nullptr, realm, token, position), choice);
     const Slot before = slot_at(position - 1);
-    return SlotAfter(&before, realm, token, position);
+    return Choosing(SlotAfter(&before, realm, token, position), choice);
   }
   const std::int64_t slot = position - compacted;
   const std::uint64_t seen = AttendAll(slot_at, slot, slot - 1, window);

@@ -88,8 +88,9 @@ void SlotModel::Write(const Sequence& sequence, Realm realm) {
       if (open_pages_ > 0) Poison(pages_ + sequence.open_page);
     }
     const auto slot_at = [&](std::int64_t s) { return slots_[Index(sequence, s, slot + 1)]; };
-    slots_[Index(sequence, slot, slot + 1)] = NextSlot(
-        slot_at, realm, token, slot + sequence.compacted, sequence.window, sequence.compacted);
+    slots_[Index(sequence, slot, slot + 1)] =
+        NextSlot(slot_at, realm, token, slot + sequence.compacted, sequence.window,
+                 sequence.compacted, sequence.choice);
     Observe(sequence, slot);
     ++slot;
     if (open_pages_ > 0 && slot % page_size_ == 0) Seal(sequence, slot / page_size_ - 1);

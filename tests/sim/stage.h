@@ -120,6 +120,13 @@ struct Stage {
     return Pages(std::min(client.known(), keeping->before())) +
            Pages(keeping->after(client.known()));
   }
+  // Of what it keeps, what its last token did not read.
+  std::int64_t Unread(const Client& client) const {
+    const std::int64_t tokens = client.high_water;
+    if (!client.keeping || !client.keeping->choice.is_made() || tokens <= client.keeping->prompt)
+      return 0;
+    return std::max<std::int64_t>(Pages(tokens) - client.keeping->choice.pages, 0) * page_size();
+  }
   std::int64_t Pages(std::int64_t slots) const { return (slots + page_size() - 1) / page_size(); }
   std::string NameOf(Realm realm) const {
     return scheduler::NamespaceName(Workload::TenantOf(realm, scenario.salts),

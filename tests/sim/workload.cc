@@ -251,8 +251,13 @@ scheduler::KvPolicy Workload::AnyWindow() {
 
 scheduler::KvPolicy Workload::AnyBudget() {
   using Type = scheduler::KvPolicy::Type;
-  constexpr Type kTypes[] = {Type::kH2o, Type::kScissorhands, Type::kSnapKv};
-  scheduler::KvPolicy policy{.type = kTypes[random_.Below(3)]};
+  constexpr Type kTypes[] = {Type::kH2o, Type::kScissorhands, Type::kSnapKv, Type::kQuest};
+  scheduler::KvPolicy policy{.type = kTypes[random_.Below(4)]};
+  if (policy.type == Type::kQuest) {
+    const std::int32_t page_size = scenario_.cache.page_size;
+    policy.budget = random_.OneIn(20) ? page_size - 1 : page_size * random_.Between(1, 5);
+    return policy;
+  }
   policy.budget = random_.OneIn(20) ? random_.Below(2) : random_.Between(1, 24);
   const int recent = random_.Below(static_cast<int>(policy.budget) + 1);
   policy.recent = random_.OneIn(20) ? recent + 1 : random_.OneIn(2) ? recent : 0;

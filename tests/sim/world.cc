@@ -122,8 +122,8 @@ void World::Submit(scheduler::Request request) {
   client.fits = prompt + 1 <= std::min(bounds.context_length, pool);
   bool all_fits = client.fits && prompt + most <= bounds.context_length;
   if (client.keeping) {
-    client.fits = client.fits && IsSound(*policy) && policy->budget <= bounds.context_length &&
-                  PeakPagesFit(client);
+    client.fits = client.fits && IsSound(*policy, stage_.page_size()) &&
+                  policy->budget <= bounds.context_length && PeakPagesFit(client);
     all_fits = client.fits && all_fits;
   } else if (policy) {
     client.fits = all_fits = policy->window >= std::max(policy->sinks, 1) &&
