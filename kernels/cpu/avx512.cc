@@ -38,6 +38,7 @@ const Ops kOps = {
     .kv_int4 = {avx2::SealKeys, avx2::SealValues, AttendInt4},
     .merge = avx2::Merge,
     .finish = avx2::Finish,
+    .score_bounds = avx2::ScoreBounds,
 };
 
 }  // namespace banyan::kernels::avx512

@@ -39,7 +39,7 @@ struct CpuBackend::State {
         pool(threads, processors),
         attention(ops, pool),
         observers(pool),
-        chooser(pool) {}
+        chooser(ops, pool) {}
 
   bool seals() const { return sealed.allocated(); }
   const KvShape& kv_shape() const { return seals() ? sealed.shape() : pages.shape(); }

@@ -2,15 +2,12 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
 
 #include "kernels/cpu/key_floats.h"
-#include "kernels/small_floats.h"
 
 namespace banyan::kernels {
 namespace {
 
-constexpr int kLanes = 8;
 constexpr std::uint16_t kNaN = 0x7fc0;
 
 // The greatest bf16 that is not above x. Not for NaN.
@@ -22,18 +19,26 @@ std::uint16_t RoundDown(float x) {
 }
 std::uint16_t RoundUp(float x) { return static_cast<std::uint16_t>(RoundDown(-x) ^ 0x8000U); }
 
-// By one fixed tree.
-template <class F>
-float OfTile(const float (&v)[kTileKeys], const F& f) {
-  float lanes[kTileKeys];
-  std::copy_n(v, kTileKeys, lanes);
-  for (int half = kTileKeys / 2; half > 0; half /= 2)
-    for (int i = 0; i < half; ++i) lanes[i] = f(lanes[i], lanes[i + half]);
-  return lanes[0];
-}
-
 float Less(float a, float b) { return b < a ? b : a; }
 float Greater(float a, float b) { return b > a ? b : a; }
+
+// Of a dimension of a tile.
+template <class F>
+float OfTile(const float* numbers, const F& f) {
+  static_assert(kTileKeys == 16);
+  float v[4];
+  for (int i = 0; i < 4; ++i)
+    v[i] = f(f(numbers[i], numbers[i + 4]), f(numbers[i + 8], numbers[i + 12]));
+  return f(f(v[0], v[2]), f(v[1], v[3]));
+}
+
+// Numbers of a tile's first keys as they are; in place of others is the first key.
+void Scale(const float* factors, std::int32_t dims, std::int32_t keys, float* tile) {
+  for (std::int32_t d = 0; d < dims; ++d, tile += kTileKeys) {
+    for (int i = 0; i < kTileKeys; ++i) tile[i] *= factors[i];
+    for (int i = keys; i < kTileKeys; ++i) tile[i] = tile[0];
+  }
+}
 
 }  // namespace
 
@@ -46,7 +51,7 @@ void ReadKeyBounds(const PageStore& pages, std::int32_t page, std::int32_t layer
   float factors[kTileKeys];
   float low[KvShape::kMaxHeadDim];
   float high[KvShape::kMaxHeadDim];
-  bool is_finite = true;
+  float odd[kTileKeys] = {};  // NaN where a number is not finite
   for (std::int32_t slot = 0; slot < shape.page_size; slot += kTileKeys) {
     ReadKeys(pages,
              {.run = &run,
@@ -55,41 +60,21 @@ void ReadKeyBounds(const PageStore& pages, std::int32_t page, std::int32_t layer
               .first_slot = slot,
               .last_slot = shape.page_size - 1},
              tile, factors);
-    const int keys = std::min(shape.page_size - slot, kTileKeys);
+    Scale(factors, dims, std::min(shape.page_size - slot, kTileKeys), tile);
     for (std::int32_t d = 0; d < dims; ++d) {
-      float numbers[kTileKeys];
-      // In places of keys that there are not is the first.
-      for (int i = 0; i < kTileKeys; ++i) {
-        const int key = i < keys ? i : 0;
-        numbers[i] = factors[key] * tile[d * kTileKeys + key];
-      }
-      for (const float number : numbers) is_finite = is_finite && number - number == 0.0F;
+      const float* numbers = tile + d * kTileKeys;
+      for (int i = 0; i < kTileKeys; ++i) odd[i] += numbers[i] - numbers[i];
       const float lowest = OfTile(numbers, Less);
       const float highest = OfTile(numbers, Greater);
       low[d] = slot == 0 ? lowest : Less(low[d], lowest);
       high[d] = slot == 0 ? highest : Greater(high[d], highest);
     }
   }
+  const bool is_finite = std::ranges::all_of(odd, [](float x) { return x == 0.0F; });
   for (std::int32_t d = 0; d < dims; ++d) {
     least[d] = is_finite ? RoundDown(low[d]) : kNaN;
     greatest[d] = is_finite ? RoundUp(high[d]) : kNaN;
   }
-}
-
-float BoundScore(const float* q, const std::uint16_t* least, const std::uint16_t* greatest,
-                 std::int32_t head_dim) {
-  float sums[kLanes] = {};
-  for (std::int32_t at = 0; at < head_dim; at += kLanes) {
-    for (int i = 0; i < kLanes; ++i) {
-      const std::int32_t d = at + i;
-      const float low = q[d] * Bf16ToFloat(least[d]);
-      const float high = q[d] * Bf16ToFloat(greatest[d]);
-      sums[i] += high > low ? high : low;
-    }
-  }
-  const float sum =
-      ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
-  return sum - sum == 0.0F ? sum : std::numeric_limits<float>::infinity();
 }
 
 }  // namespace banyan::kernels

@@ -49,6 +49,15 @@ struct RowOut {
   float* floats;
 };
 
+// Queries that share a KV head, as they meet bounds of keys (page_choice.h): a number's part above
+// 0 and its part below, of which one is 0.
+struct BoundQueries {
+  const float* above;  // [count, head_dim]
+  const float* below;  // the same
+  int count;
+  int head_dim;  // a multiple of 8
+};
+
 struct Ops {
   // Outputs of tiles first .. last - 1, for all rows.
   using MatMul = void (*)(const MatMulWork& work, std::int64_t first, std::int64_t last);
@@ -80,6 +89,13 @@ struct Ops {
   void (*merge)(const float* partial, int head_dim, float* state);
   // out[d] = the state's weighted sum / its sum of weights.
   void (*finish)(const float* state, int head_dim, float* out);
+
+  // The greatest over queries of the sum over d of above[d] * greatest[d] + below[d] * least[d],
+  // bounds as bf16; a sum that is not finite counts as infinity. It is that of eight lanes, of
+  // dimension d in lane d % 8, each a chain of additions of those, nothing fused, then lane i with
+  // i + 4, i + 2, i + 1.
+  float (*score_bounds)(const BoundQueries& queries, const std::uint16_t* least,
+                        const std::uint16_t* greatest);
 };
 
 }  // namespace banyan::kernels

@@ -1,10 +1,7 @@
 #include "kernels/cpu/page_chooser.h"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
-
-#include "kernels/cpu/key_bounds.h"
 
 namespace banyan::kernels {
 
@@ -36,6 +33,9 @@ std::span<const RowRun> PageChooser::Choose(const Call& call) {
   tables_.resize(static_cast<std::size_t>(table));
   scratch_.resize(static_cast<std::size_t>(pool_.threads()));
   for (Scratch& scratch : scratch_) {
+    const auto numbers = static_cast<std::size_t>(call.heads / shape.kv_heads * shape.head_dim);
+    scratch.above.resize(numbers);
+    scratch.below.resize(numbers);
     scratch.scores.resize(static_cast<std::size_t>(most));
     scratch.order.resize(static_cast<std::size_t>(most));
   }
@@ -97,15 +97,17 @@ void PageChooser::ChooseOf(const Call& call, const Task& task, std::int32_t kv_h
   const std::int64_t old = task.pages - choice.newest();
   const float* q = call.q + (task.run->first_row + task.row) * call.stride +
                    std::int64_t{kv_head} * group * shape.head_dim;
+  for (std::size_t i = 0; i < scratch.above.size(); ++i) {
+    scratch.above[i] = q[i] > 0 ? q[i] : 0.0F;
+    scratch.below[i] = q[i] - scratch.above[i];  // NaN where it is no number
+  }
+  const BoundQueries queries = {scratch.above.data(), scratch.below.data(), group, shape.head_dim};
   const std::span<float> scores = std::span(scratch.scores).first(static_cast<std::size_t>(old));
   for (std::int64_t i = 0; i < old; ++i) {
     const std::int32_t page = task.run->page(i);
-    const std::uint16_t* least = bounds_.Least(page, call.layer, kv_head);
-    const std::uint16_t* greatest = bounds_.Greatest(page, call.layer, kv_head);
-    float score = -std::numeric_limits<float>::infinity();
-    for (std::int32_t h = 0; h < group; ++h)
-      score = std::max(score, BoundScore(q + h * shape.head_dim, least, greatest, shape.head_dim));
-    scores[static_cast<std::size_t>(i)] = score;
+    scores[static_cast<std::size_t>(i)] =
+        ops_.score_bounds(queries, bounds_.Least(page, call.layer, kv_head),
+                          bounds_.Greatest(page, call.layer, kv_head));
   }
   const auto order = std::span(scratch.order).first(scores.size());
   std::iota(order.begin(), order.end(), 0);

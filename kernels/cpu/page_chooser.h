@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "kernels/cpu/ops.h"
 #include "kernels/cpu/page_bounds.h"
 #include "kernels/cpu/page_store.h"
 #include "kernels/cpu/thread_pool.h"
@@ -25,7 +26,7 @@ class PageChooser {
     std::int64_t stride = 0;
   };
 
-  explicit PageChooser(ThreadPool& pool) : pool_(pool), bounds_(pool) {}
+  PageChooser(const Ops& ops, ThreadPool& pool) : ops_(ops), pool_(pool), bounds_(pool) {}
 
   // call.runs themselves where nobody chooses in the layer. Valid until the next call, and as long
   // as they are.
@@ -46,6 +47,8 @@ class PageChooser {
   };
   // Of one thread.
   struct Scratch {
+    std::vector<float> above;  // of the queries of a head, as BoundQueries has them
+    std::vector<float> below;
     std::vector<float> scores;
     std::vector<std::int32_t> order;
   };
@@ -54,6 +57,7 @@ class PageChooser {
   void ReadBounds(const Call& call);
   void ChooseOf(const Call& call, const Task& task, std::int32_t kv_head, Scratch& scratch);
 
+  const Ops& ops_;
   ThreadPool& pool_;
   PageBounds bounds_;
   std::vector<RowRun> chosen_;

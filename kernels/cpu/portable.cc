@@ -31,6 +31,7 @@ const Ops kOps = {
     .kv_int4 = {SealKeys, SealValues, AttendInt4},
     .merge = Merge,
     .finish = Finish,
+    .score_bounds = ScoreBounds,
 };
 
 }  // namespace banyan::kernels::portable

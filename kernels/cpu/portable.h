@@ -44,5 +44,7 @@ void AttendInt8(const AttendWork& work);
 void AttendInt4(const AttendWork& work);
 void Merge(const float* partial, int head_dim, float* state);
 void Finish(const float* state, int head_dim, float* out);
+float ScoreBounds(const BoundQueries& queries, const std::uint16_t* least,
+                  const std::uint16_t* greatest);
 
 }  // namespace banyan::kernels::portable

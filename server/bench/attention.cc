@@ -21,6 +21,7 @@ constexpr std::int32_t kPoolTokens = 8192;
 constexpr std::int32_t kBatch = 8;
 constexpr std::int32_t kContext = kPoolTokens / kBatch;  // of each of them
 constexpr std::int32_t kLongContext = 4000;              // the same, where formats are compared
+constexpr std::int32_t kChosen = 512;                    // of them, where a policy chooses
 constexpr std::int32_t kChunk = 256;                     // rows of a prefill step
 constexpr std::int32_t kMaxLayers = 64;
 
@@ -59,6 +60,12 @@ class Pages {
 
   std::span<const std::int32_t> table() const { return table_; }
 
+  // Whatever is found out once of the pages that the runs name.
+  void Prepare(const std::vector<RowRun>& runs) {
+    for (std::int32_t layer = 0; layer < shape_.layers; ++layer)
+      bed_.backend().Attend(queries_, {.scale = scale_}, runs, layer, out_);
+  }
+
   // `tokens` are those whose keys and values a call has to read.
   void Measure(std::string name, const std::vector<RowRun>& runs, double tokens) {
     const double seconds = QuickestCall(gauge_.slice, [&](std::int64_t call) {
@@ -69,7 +76,9 @@ class Pages {
     std::int32_t rows = 0;
     for (const RowRun& run : runs) {
       rows += run.rows;
-      pairs += run.rows * (static_cast<double>(run.first_position) + 0.5 * (run.rows + 1));
+      const double keys = static_cast<double>(run.first_position) + 0.5 * (run.rows + 1);
+      const auto most = static_cast<double>(run.choice.pages * kPageSize);
+      pairs += run.rows * (run.choice.is_made() ? std::min(keys, most) : keys);
     }
     const KernelWork work = {
         .memory_bytes = tokens * token_bytes_,
@@ -114,6 +123,19 @@ bool MeasureFormats(Gauge& gauge) {
   return true;
 }
 
+// Each row scores all pages by their bounds and reads some of them, in every head others.
+bool MeasureChoices(Gauge& gauge) {
+  Pages pages(gauge, kernels::KvFormat::kF16, kBatch * kLongContext);
+  if (!pages.Fill()) return false;
+  std::vector<RowRun> runs = Apart(pages.table(), kLongContext);
+  for (RowRun& run : runs) run.choice = {.pages = kChosen / kPageSize};
+  pages.Prepare(runs);
+  pages.Measure(
+      absl::StrFormat("decode %d at %d of %d tokens each, chosen", kBatch, kChosen, kLongContext),
+      runs, kBatch * kChosen);
+  return true;
+}
+
 }  // namespace
 
 bool MeasureAttention(Gauge& gauge) {
@@ -141,7 +163,7 @@ bool MeasureAttention(Gauge& gauge) {
     pages.Measure(absl::StrFormat("prefill to %d tokens", context),
                   {{0, kChunk, context - kChunk, pages.table()}}, context);
   }
-  return MeasureFormats(gauge);
+  return MeasureFormats(gauge) && MeasureChoices(gauge);
 }
 
 }  // namespace banyan::server

@@ -10,6 +10,7 @@
 #include "gtest/gtest.h"
 #include "kernels/cpu/key_bounds.h"
 #include "kernels/cpu/page_bounds.h"
+#include "kernels/cpu/variants.h"
 #include "kernels/small_floats.h"
 #include "tests/kernels/observed.h"
 
@@ -25,6 +26,18 @@ Numbers Bf16Of(const Row& row) {
   Numbers numbers;
   for (const float x : row) numbers.push_back(FloatToBf16(x));
   return numbers;
+}
+
+// Of one query, by the set of instructions under test.
+float BoundScore(const Row& q, const Numbers& least, const Numbers& greatest) {
+  Row above;
+  Row below;
+  for (const float x : q) {
+    above.push_back(x > 0 ? x : 0.0F);
+    below.push_back(x - above.back());
+  }
+  const BoundQueries queries = {above.data(), below.data(), 1, static_cast<int>(q.size())};
+  return FindCpuVariant(TestedVariant())->ops->score_bounds(queries, least.data(), greatest.data());
 }
 
 class KeyBounds : public ::testing::TestWithParam<ObservedKind> {
@@ -144,8 +157,7 @@ TEST(BoundScores, AgreeWithDoublePrecision) {
       high[d] = Bf16ToFloat(FloatToBf16(high[d]));
       expected += static_cast<double>(q[d]) * (q[d] > 0 ? high[d] : low[d]);
     }
-    EXPECT_NEAR(BoundScore(q.data(), Bf16Of(low).data(), Bf16Of(high).data(), dims), expected,
-                1e-5);
+    EXPECT_NEAR(BoundScore(q, Bf16Of(low), Bf16Of(high)), expected, 1e-5);
   }
 }
 
@@ -159,7 +171,7 @@ TEST(BoundScores, NoKeyOfAPageHasMore) {
     const Row q = RandomRows(1, kDims, seed)[0];
     for (const std::int32_t page : table) {
       ReadKeyBounds(observed.pages, page, 0, 0, least.data(), greatest.data());
-      const float score = BoundScore(q.data(), least.data(), greatest.data(), kDims);
+      const float score = BoundScore(q, least, greatest);
       for (std::int32_t slot = 0; slot < 16; ++slot) {
         double product = 0;
         const std::vector<double> key = observed.Key(page, 0, 0, slot);
@@ -175,8 +187,8 @@ TEST(BoundScores, WhatIsNotFiniteIsTheGreatest) {
   for (const float odd : {kNaN, kInfinity, -kInfinity}) {
     Row row = ones;
     row[3] = odd;
-    EXPECT_EQ(BoundScore(row.data(), Bf16Of(ones).data(), Bf16Of(ones).data(), 8), kInfinity);
-    EXPECT_EQ(BoundScore(ones.data(), Bf16Of(row).data(), Bf16Of(row).data(), 8), kInfinity);
+    EXPECT_EQ(BoundScore(row, Bf16Of(ones), Bf16Of(ones)), kInfinity);
+    EXPECT_EQ(BoundScore(ones, Bf16Of(row), Bf16Of(row)), kInfinity);
   }
 }
 

@@ -56,6 +56,24 @@ TEST_P(Variants, QuantizeRows) {
   }
 }
 
+TEST_P(Variants, ScoresOfBounds) {
+  for (const int count : {1, 2, 3, 4, 5, 7, 8, 9}) {
+    for (const int dims : {8, 24, 64, 128}) {
+      SCOPED_TRACE(count * 1000 + dims);
+      Compare([&](const Ops& ops, Source& source) {
+        const Row above = source.Values(count * dims);
+        const Row below = source.Values(count * dims);
+        std::vector<std::uint16_t> bounds;
+        for (int i = 0; i < 2 * dims; ++i)
+          bounds.push_back(
+              static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(source.Next()) >> 16));
+        return Row{ops.score_bounds({above.data(), below.data(), count, dims}, bounds.data(),
+                                    bounds.data() + dims)};
+      });
+    }
+  }
+}
+
 TEST_P(Variants, QuantizeEveryStepAndHalfStep) {
   Compare([](const Ops& ops, Source& source) {
     Row results;
