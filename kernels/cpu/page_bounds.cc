@@ -10,7 +10,7 @@ void PageBounds::Read(const PageStore& pages, std::int32_t layer,
                       std::span<const std::int32_t> wanted) {
   if (known_.empty()) {
     shape_ = pages.shape();
-    bounds_ = Buffer::MapOrThrow(static_cast<std::size_t>(At(shape_.pages, 0, 0)) *
+    bounds_ = Buffer::MapOrThrow(static_cast<std::size_t>(At(0, shape_.layers, 0)) *
                                  sizeof(std::uint16_t));
     known_.resize(static_cast<std::size_t>(std::int64_t{shape_.pages} * shape_.layers));
   }
@@ -34,7 +34,7 @@ void PageBounds::Read(const PageStore& pages, std::int32_t layer,
 
 void PageBounds::Forget(std::int32_t page) {
   if (known_.empty()) return;
-  std::fill_n(&Known(page, 0), shape_.layers, std::uint8_t{0});
+  for (std::int32_t layer = 0; layer < shape_.layers; ++layer) Known(page, layer) = 0;
 }
 
 void PageBounds::Forget(std::int32_t page, std::int32_t layer) {

@@ -37,18 +37,18 @@ class PageBounds {
 
  private:
   std::int64_t At(std::int32_t page, std::int32_t layer, std::int32_t kv_head) const {
-    return ((std::int64_t{page} * shape_.layers + layer) * shape_.kv_heads + kv_head) * 2 *
+    return ((std::int64_t{layer} * shape_.kv_heads + kv_head) * shape_.pages + page) * 2 *
            shape_.head_dim;
   }
   // Of a page in a layer: a byte, so that pages are set beside each other.
   std::uint8_t& Known(std::int32_t page, std::int32_t layer) {
-    return known_[static_cast<std::size_t>(std::int64_t{page} * shape_.layers + layer)];
+    return known_[static_cast<std::size_t>(std::int64_t{layer} * shape_.pages + page)];
   }
 
   ThreadPool& pool_;
   KvShape shape_;
-  Buffer bounds_;                     // bf16 [pages, layers, kv_heads, 2, head_dim]
-  std::vector<std::uint8_t> known_;   // [pages, layers]; empty: no choice was ever made
+  Buffer bounds_;                     // bf16 [layers, kv_heads, pages, 2, head_dim]
+  std::vector<std::uint8_t> known_;   // [layers, pages]; empty: no choice was ever made
   std::vector<std::int32_t> unread_;  // of the current call
 };
 
