@@ -12,6 +12,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "kernels/cpu/hadamard.h"
 #include "kernels/small_floats.h"
 #include "tests/kernels/kept.h"
 #include "tests/kernels/rig.h"
@@ -36,9 +37,15 @@ struct Tokens {
         k(RandomRows(count, kind.kv_heads * kind.head_dim, seed + 1)),
         v(RandomRows(count, kind.kv_heads * kind.head_dim, seed + 2)) {}
 
-  // With keys and values as pages keep them.
+  // With keys and values as pages keep them, and queries as they meet those.
   Tokens Kept(const Kind& kind) const {
     Tokens out = *this;
+    if (SpreadsKeys(kind.format)) {
+      for (Rows* rows : {&out.q, &out.k})
+        for (Row& row : *rows)
+          for (float* head = row.data(); head < row.data() + row.size(); head += kind.head_dim)
+            Hadamard(head, kind.head_dim);
+    }
     for (Rows* rows : {&out.k, &out.v})
       for (Row& row : *rows)
         for (int at = 0; at < kind.kv_heads * kind.head_dim; at += kind.head_dim)
