@@ -573,6 +573,20 @@ TEST_F(MakeRequestTest, APolicyThatCannotBeIsNamed) {
   EXPECT_EQ(refused(budget).message,
             "'kv_policy' cannot be: a snapkv policy keeps single tokens, which the int4 pages of "
             "this model cannot.");
+  scheduler::KvPolicy quest{.type = scheduler::KvPolicy::Type::kQuest, .budget = 50};
+  EXPECT_EQ(
+      refused(quest).message,
+      "'kv_policy' cannot be: a quest policy chooses pages by the bounds of their keys, which "
+      "the int4 pages of this model cannot.");
+  model_.facts.compacts = true;
+  model_.facts.layers = 3;
+  quest.dense_layers = 3;
+  EXPECT_EQ(refused(quest).message,
+            "'kv_policy' cannot be: with 3 dense_layers none of the model's 3 would choose pages.");
+  quest.dense_layers = 2;
+  quest.budget = 15;
+  EXPECT_EQ(refused(quest).message,
+            "'kv_policy' cannot be: the budget of 15 tokens is less than a page, which has 16.");
   model_.facts.every_layer_sees_all = false;
   EXPECT_THAT(refused(kStreaming).message, HasSubstr("layers have windows of their own"));
 }
