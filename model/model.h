@@ -30,8 +30,9 @@ struct Facts {
   std::int32_t heads = 0;
   std::int32_t kv_heads = 0;
   std::int32_t head_dim = 0;
-  // Known of loaded models: none has a window of its own, so that sequences may have one; and backend
-  // and pages tell slots apart, so that sequences may be observed and compacted, or choose pages.
+  // Known of loaded models: none has a window of its own, so that sequences may have one; and
+  // backend and pages tell slots apart, so that sequences may be observed and compacted, or choose
+  // pages.
   bool every_layer_sees_all = false;
   bool compacts = false;
   std::int64_t parameters = 0;
