@@ -101,6 +101,16 @@ def test_what_survives_takes_less(tmp_path, text):
     assert snapkv["peak_bytes"] == (4 + 3) * 16 * 23_040
 
 
+def test_what_is_chosen_takes_as_much(tmp_path, text):
+    path = tmp_path / "eval.json"
+    code, _, err = banyan.run("eval", "--model", banyan.MODEL, "--text", text, "--configs", "f16+quest:budget=48", "--tokens",
+                              128, "--context", 128, "--passkeys", 0, "--threads", 2, "--json", path)
+    assert (code, err) == (0, ""), err
+    exact, quest = json.loads(path.read_text())["configurations"]
+    assert quest["peak_bytes"] == exact["peak_bytes"]
+    assert 0 < quest["mean_kl"] < 1 and 0.5 < quest["greedy_agreement"] < 1
+
+
 def test_tables_go_into_a_page(tmp_path, text):
     page = tmp_path / "page.md"
     page.write_text("before\n<!-- banyan eval -->\nold\n<!-- end -->\nafter\n")

@@ -160,10 +160,11 @@ TEST(Reading, HoldsWhatSurvivesOfATextInConstantMemory) {
 TEST(Reading, WhatSurvivesIsTheSameInChunksAndOneByOne) {
   const auto model = Load(kernels::KvFormat::kF16);
   const Window text = Tokens(75, 4);
-  for (const auto type :
-       {KvPolicy::Type::kH2o, KvPolicy::Type::kScissorhands, KvPolicy::Type::kSnapKv}) {
+  for (const auto type : {KvPolicy::Type::kH2o, KvPolicy::Type::kScissorhands,
+                          KvPolicy::Type::kSnapKv, KvPolicy::Type::kQuest}) {
     KvPolicy policy = kHeavy;
     policy.type = type;
+    policy.dense_layers = 1;
     for (const std::int64_t prompt : {1, 40}) {
       const auto last = [&](std::int32_t chunk) {
         Reading reading(Evaluated(*model, policy), prompt);
@@ -202,6 +203,11 @@ TEST(CompareOverText, AnAnswerToOneTokenIsExactUntilItIsCompacted) {
   KvPolicy persistent = kHeavy;
   persistent.type = KvPolicy::Type::kScissorhands;
   ExpectExactUpTo(25, persistent, 40);
+}
+
+// 24 tokens have three pages: the 25th has one more than it reads.
+TEST(CompareOverText, AnAnswerIsExactUntilItHasMorePagesThanItReads) {
+  ExpectExactUpTo(25, {.type = KvPolicy::Type::kQuest, .budget = 24, .dense_layers = 0}, 40);
 }
 
 TEST(CompareOverText, HalfAWindowIsAPromptThatIsCompactedOnce) {
