@@ -111,8 +111,9 @@ def test_an_answer_reads_some_pages_and_keeps_all(small):
     # 16 pages of which it reads 4.
     assert answer["usage"]["kv_policy_details"] == {"kept_tokens": 249, "dropped_tokens": 0, "unread_tokens": 192}
     again = small.complete(prompt, max_tokens=50, ignore_eos=True, kv_policy=policy)
-    assert banyan.cached(again) == 199 and again["choices"] == answer["choices"]
-    assert banyan.cached(small.complete(prompt, max_tokens=1)) == 199
+    assert banyan.cached(again) == 192, "whole pages of what is exact"
+    assert again["choices"] == answer["choices"]
+    assert banyan.cached(small.complete(prompt, max_tokens=1)) == 192
 
 
 def test_exact_pages_are_shared_in_both_directions(small):
@@ -248,7 +249,7 @@ def test_what_is_read_is_the_same_alone_and_in_other_chunks_cached_and_computed(
     alone = ask(smol, long, max_tokens=60)
     assert alone.body["usage"]["kv_policy_details"]["unread_tokens"] > 64
     again = ask(smol, long, max_tokens=60)
-    assert again.cached == again.prompt - 1 and again.body["choices"] == alone.body["choices"]
+    assert again.cached >= again.prompt - PAGE and again.body["choices"] == alone.body["choices"]
     assert ask(smol, long, {"type": "quest", "budget": 48}, max_tokens=60).body["choices"] != alone.body["choices"]
     exact = smol.chat(long, ignore_eos=True, logprobs=True, seed=7, max_tokens=60).body["choices"]
     assert ask(smol, long, {"type": "quest", "budget": 1000}, max_tokens=60).body["choices"] == exact
@@ -258,10 +259,11 @@ def test_what_is_read_is_the_same_alone_and_in_other_chunks_cached_and_computed(
 
 
 def test_an_exact_turn_does_not_find_an_answer_that_read_a_part(smol):
-    first = ask(smol, QUESTION, max_tokens=120)
-    turns = QUESTION + [{"role": "assistant", "content": first.text}, {"role": "user", "content": "Go on."}]
+    own = [{"role": "user", "content": "Describe a ship in a storm, which no other test here asks for, from bow to stern."}]
+    first = ask(smol, own, max_tokens=120)
+    turns = own + [{"role": "assistant", "content": first.text}, {"role": "user", "content": "Go on."}]
     exact = smol.chat(turns, max_tokens=1)
-    assert first.prompt - 8 <= exact.cached <= first.prompt
+    assert first.prompt - PAGE - 8 < exact.cached <= first.prompt
 
 
 def test_layers_that_are_not_there_cannot_read_all(smol):
