@@ -5,7 +5,7 @@
 //
 //   bounds   of a page: the least and the greatest of its keys, roped, in each dimension
 //   score    of a page: the sum over dimensions of max(q * least, q * greatest), which no key's
-//            product with q exceeds; where query heads share a KV head, the greatest of theirs
+//            product with q exceeds; where query heads share a KV head, the sum of theirs
 //   choice   the newest pages, and of the others those with the greatest scores, the lower of
 //   equals
 //

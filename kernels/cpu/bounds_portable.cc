@@ -1,5 +1,4 @@
 // What a query makes of the bounds of a page's keys.
-#include <algorithm>
 #include <limits>
 
 #include "kernels/cpu/portable.h"
@@ -10,8 +9,7 @@ namespace banyan::kernels::portable {
 float ScoreBounds(const BoundQueries& queries, const std::uint16_t* least,
                   const std::uint16_t* greatest) {
   constexpr int kLanes = 8;
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  float best = -kInfinity;
+  float sum = 0;
   for (int query = 0; query < queries.count; ++query) {
     const float* above = queries.above + query * queries.head_dim;
     const float* below = queries.below + query * queries.head_dim;
@@ -22,10 +20,9 @@ float ScoreBounds(const BoundQueries& queries, const std::uint16_t* least,
         s[i] += above[d] * Bf16ToFloat(greatest[d]) + below[d] * Bf16ToFloat(least[d]);
       }
     }
-    const float sum = ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
-    best = std::max(best, sum - sum == 0.0F ? sum : kInfinity);
+    sum += ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
   }
-  return best;
+  return sum - sum == 0.0F ? sum : std::numeric_limits<float>::infinity();
 }
 
 }  // namespace banyan::kernels::portable

@@ -90,10 +90,10 @@ struct Ops {
   // out[d] = the state's weighted sum / its sum of weights.
   void (*finish)(const float* state, int head_dim, float* out);
 
-  // The greatest over queries of the sum over d of above[d] * greatest[d] + below[d] * least[d],
-  // bounds as bf16; a sum that is not finite counts as infinity. It is that of eight lanes, of
-  // dimension d in lane d % 8, each a chain of additions of those, nothing fused, then lane i with
-  // i + 4, i + 2, i + 1.
+  // The sum over queries of the sum over d of above[d] * greatest[d] + below[d] * least[d], bounds
+  // as bf16; infinity where it is not finite. A query's is that of eight lanes, of dimension d in
+  // lane d % 8, each a chain of additions of those, nothing fused, then lane i with i + 4, i + 2, i
+  // + 1; queries are added in order, from 0.
   float (*score_bounds)(const BoundQueries& queries, const std::uint16_t* least,
                         const std::uint16_t* greatest);
 };

@@ -141,7 +141,7 @@ std::vector<int> Chosen(const Kind& kind, const Tokens& kept, int position, int 
   const int group = kind.heads / kind.kv_heads;
   std::vector<std::pair<double, int>> scores;  // less is better
   for (int page = 0; page < old; ++page) {
-    double best = -std::numeric_limits<double>::infinity();
+    double sum = 0;
     for (int h = kv_head * group; h < (kv_head + 1) * group; ++h) {
       double score = 0;
       for (int d = 0; d < kind.head_dim; ++d) {
@@ -155,9 +155,9 @@ std::vector<int> Chosen(const Kind& kind, const Tokens& kept, int position, int 
         const double q = kept.q[position][h * kind.head_dim + d];
         score += std::max(q * Outward(least, -1), q * Outward(greatest, 1));
       }
-      best = std::max(best, score);
+      sum += score;
     }
-    scores.emplace_back(-best, page);
+    scores.emplace_back(-sum, page);
   }
   std::ranges::sort(scores);
   std::vector<int> chosen;
