@@ -175,14 +175,7 @@ template <class V, bool kHigh, int kWidth, int kQueries>
       }
     }
   };
-  some(queries.begin, queries.all_begin);
-  for (int j = queries.all_begin; j < queries.all_end;) {
-    const int tile_end = (j / kTileKeys + 1) * kTileKeys;
-    const int end = tile_end < queries.all_end ? tile_end : queries.all_end;
-    all(j, end);
-    j = end;
-  }
-  some(queries.all_end, queries.end);
+  OverKeys(queries, all, some);
   PutSums<V, kQueries, kWidth>(work, sums, Int4::kUnit, factors, d, results);
 }
 

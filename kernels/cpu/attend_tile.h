@@ -154,6 +154,21 @@ template <class V, int kQueries, int kWidth>
   }
 }
 
+// In increasing order: some(begin, end) of keys that some queries see, all(begin, end) of keys of
+// one tile that all see.
+template <int kQueries, class All, class Some>
+[[gnu::always_inline]] inline void OverKeys(const TileQueries<kQueries>& queries, const All& all,
+                                            const Some& some) {
+  some(queries.begin, queries.all_begin);
+  for (int j = queries.all_begin; j < queries.all_end;) {
+    const int tile_end = (j / kTileKeys + 1) * kTileKeys;
+    const int end = tile_end < queries.all_end ? tile_end : queries.all_end;
+    all(j, end);
+    j = end;
+  }
+  some(queries.all_end, queries.end);
+}
+
 // The weighted sums of the values in kWidth vectors from dimension d on, to the results.
 template <class V, class F, int kWidth, int kQueries>
 [[gnu::always_inline]] inline void WeightedSum(const AttendWork& work,
@@ -164,7 +179,6 @@ template <class V, class F, int kWidth, int kQueries>
                                                const ChunkTiles* next) {
   V sums[kQueries][kWidth];
   Clear(sums);
-  // Of one tile: keys that all queries see.
   const auto all = [&](int j, int end) __attribute__((always_inline)) {
     const std::int64_t at = std::int64_t{j % kTileKeys} * work.head_dim + d;
     const auto* value = NumbersAt<F>(work.chunk->values[j / kTileKeys]) + at;
@@ -179,8 +193,7 @@ template <class V, class F, int kWidth, int kQueries>
                   [&](int i) { return V::Widen(F(), value + i * V::kLanes); }, sums);
     }
   };
-  // And ones that some see: a value that a query does not see must not enter its sums, not even
-  // times zero.
+  // A value that a query does not see must not enter its sums, not even times zero.
   const auto some = [&](int j, int end) __attribute__((always_inline)) {
     for (; j < end; ++j) {
       const auto* value = NumbersAt<F>(work.chunk->values[j / kTileKeys]) +
@@ -194,14 +207,7 @@ template <class V, class F, int kWidth, int kQueries>
       }
     }
   };
-  some(queries.begin, queries.all_begin);
-  for (int j = queries.all_begin; j < queries.all_end;) {
-    const int tile_end = (j / kTileKeys + 1) * kTileKeys;
-    const int end = tile_end < queries.all_end ? tile_end : queries.all_end;
-    all(j, end);
-    j = end;
-  }
-  some(queries.all_end, queries.end);
+  OverKeys(queries, all, some);
   PutSums<V, kQueries, kWidth>(work, sums, F::kUnit, factors, d, results);
 }
 
