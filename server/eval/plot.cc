@@ -93,7 +93,7 @@ std::string Points(const std::vector<Point>& points, const PlotAxis& x, const Pl
   const std::vector<PlacedLabel> labels = PlaceLabels(dots, kFrame);
   for (std::size_t i = 0; i < dots.size(); ++i) {
     const Box box = LabelBox(labels[i], dots[i].label);
-    if (labels[i].is_far) {
+    if (labels[i].is_led_to) {
       absl::StrAppend(&out,
                       Line("lead", dots[i].x, dots[i].y, std::clamp(dots[i].x, box.left, box.right),
                            std::clamp(dots[i].y, box.top, box.bottom)));

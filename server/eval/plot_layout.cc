@@ -31,7 +31,12 @@ double RoundStep(double span) {
 PlacedLabel PlaceAt(const Dot& dot, double half, double angle, double distance) {
   return {.x = dot.x + std::cos(angle) * (distance + half),
           .y = dot.y - std::sin(angle) * (distance + kLetterHeight / 2),
-          .is_far = distance > kGap};
+          .is_led_to = distance > kGap};
+}
+
+double Distance(const Box& box, const Dot& dot) {
+  return std::hypot(dot.x - std::clamp(dot.x, box.left, box.right),
+                    dot.y - std::clamp(dot.y, box.top, box.bottom));
 }
 
 }  // namespace
@@ -80,7 +85,10 @@ std::vector<PlacedLabel> PlaceLabels(std::span<const Dot> dots, const Box& frame
         if (found) chosen = place;
       }
     }
-    taken.push_back(LabelBox(chosen, dot.label));
+    const Box box = LabelBox(chosen, dot.label);
+    const double own = Distance(box, dot);
+    for (const Dot& other : dots) chosen.is_led_to |= &other != &dot && Distance(box, other) < own;
+    taken.push_back(box);
     labels.push_back(chosen);
   }
   return labels;

@@ -43,8 +43,8 @@ struct Dot {
 };
 
 struct PlacedLabel {
-  double x = 0, y = 0;  // of the text's middle
-  bool is_far = false;  // a line leads to its dot
+  double x = 0, y = 0;     // of the text's middle
+  bool is_led_to = false;  // by a line from its dot, as it is far off or nearer to another
 };
 
 // One for each dot, in their order: near it where there is room, else farther off. As long as there

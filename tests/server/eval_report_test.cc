@@ -214,9 +214,24 @@ TEST(PlaceLabels, CoverNothing) {
 TEST(PlaceLabels, StandBesideADotThatIsAlone) {
   const std::vector<Dot> dots = {{.x = 50, .y = 50, .covers = {45, 45, 55, 55}, .label = "f16"}};
   const PlacedLabel label = PlaceLabels(dots, {0, 0, 200, 100}).front();
-  EXPECT_FALSE(label.is_far);
+  EXPECT_FALSE(label.is_led_to);
   EXPECT_EQ(label.y, 50);
   EXPECT_GT(label.x, 55);
+}
+
+TEST(PlaceLabels, AreLedToWhereAnotherDotIsNearer) {
+  // Between walls: the first dot's label has room above it alone, beside the second.
+  const auto dot = [](double x, double y) {
+    return Dot{.x = x, .y = y, .covers = {x - 5, y - 5, x + 5, y + 5}, .label = "fp8"};
+  };
+  std::vector<Dot> dots = {dot(100, 100), dot(110, 85)};
+  dots[0].covers = {0, 95, 200, 200};
+  dots[1].covers = {105, 80, 200, 90};
+  const std::vector<PlacedLabel> labels = PlaceLabels(dots, {0, 0, 200, 200});
+  EXPECT_LT(labels[0].y, 95);
+  EXPECT_TRUE(labels[0].is_led_to);
+  dots[1].x = 190;
+  EXPECT_FALSE(PlaceLabels(dots, {0, 0, 200, 200})[0].is_led_to);
 }
 
 }  // namespace
