@@ -40,14 +40,16 @@ const Ops kOps = {
     .gate_gelu_tanh = GateGeluTanh,
     .rotate_neighbours = RotateNeighbours,
     .rotate_halves = RotateHalves,
-    .kv_f16 = {StoreF16, AttendF16},
-    .kv_bf16 = {StoreBf16, AttendBf16},
-    .kv_fp8 = {StoreFp8, AttendFp8},
-    .kv_int8 = {StoreInt8, AttendInt8},
+    .kv_f16 = {StoreF16, AttendF16, WidenF16},
+    .kv_bf16 = {StoreBf16, AttendBf16, WidenBf16},
+    .kv_fp8 = {StoreFp8, AttendFp8, WidenFp8},
+    .kv_int8 = {StoreInt8, AttendInt8, WidenInt8},
     .kv_int4 = {SealKeys, SealValues, AttendInt4},
     .merge = Merge,
     .finish = Finish,
     .score_bounds = ScoreBounds,
+    .score_tile = ScoreTile,
+    .add_probabilities = AddProbabilities,
 };
 
 }  // namespace banyan::kernels::avx2

@@ -34,6 +34,10 @@ void StoreF16(const float* x, std::int64_t n, std::byte* out, std::uint16_t* sca
 void StoreBf16(const float* x, std::int64_t n, std::byte* out, std::uint16_t* scale);
 void StoreFp8(const float* x, std::int64_t n, std::byte* out, std::uint16_t* scale);
 void StoreInt8(const float* x, std::int64_t n, std::byte* out, std::uint16_t* scale);
+void WidenF16(const std::byte* numbers, std::int64_t n, float* out);
+void WidenBf16(const std::byte* numbers, std::int64_t n, float* out);
+void WidenFp8(const std::byte* numbers, std::int64_t n, float* out);
+void WidenInt8(const std::byte* numbers, std::int64_t n, float* out);
 void SealKeys(const std::uint16_t* keys, int head_dim, const SealedKeys& out);
 void SealValues(const std::uint16_t* values, int head_dim, const SealedValues& out);
 
@@ -46,5 +50,8 @@ void Merge(const float* partial, int head_dim, float* state);
 void Finish(const float* state, int head_dim, float* out);
 float ScoreBounds(const BoundQueries& queries, const std::uint16_t* least,
                   const std::uint16_t* greatest);
+void ScoreTile(const float* q, int head_dim, const float* tile, const float* factors,
+               float* scores);
+void AddProbabilities(float* scores, std::int64_t slots, float* probabilities);
 
 }  // namespace banyan::kernels::avx2

@@ -31,14 +31,16 @@ const Ops kOps = {
     .gate_gelu_tanh = avx2::GateGeluTanh,
     .rotate_neighbours = avx2::RotateNeighbours,
     .rotate_halves = avx2::RotateHalves,
-    .kv_f16 = {avx2::StoreF16, AttendF16},
-    .kv_bf16 = {avx2::StoreBf16, AttendBf16},
-    .kv_fp8 = {avx2::StoreFp8, AttendFp8},
-    .kv_int8 = {avx2::StoreInt8, AttendInt8},
+    .kv_f16 = {avx2::StoreF16, AttendF16, avx2::WidenF16},
+    .kv_bf16 = {avx2::StoreBf16, AttendBf16, avx2::WidenBf16},
+    .kv_fp8 = {avx2::StoreFp8, AttendFp8, avx2::WidenFp8},
+    .kv_int8 = {avx2::StoreInt8, AttendInt8, avx2::WidenInt8},
     .kv_int4 = {avx2::SealKeys, avx2::SealValues, AttendInt4},
     .merge = avx2::Merge,
     .finish = avx2::Finish,
     .score_bounds = avx2::ScoreBounds,
+    .score_tile = avx2::ScoreTile,
+    .add_probabilities = avx2::AddProbabilities,
 };
 
 }  // namespace banyan::kernels::avx512

@@ -38,7 +38,7 @@ struct CpuBackend::State {
         bound(processors),
         pool(threads, processors),
         attention(ops, pool),
-        observers(pool),
+        observers(ops, pool),
         chooser(ops, pool) {}
 
   bool seals() const { return sealed.allocated(); }

@@ -42,7 +42,7 @@ void Scale(const float* factors, std::int32_t dims, std::int32_t keys, float* ti
 
 }  // namespace
 
-void ReadKeyBounds(const PageStore& pages, std::int32_t page, std::int32_t layer,
+void ReadKeyBounds(const Ops& ops, const PageStore& pages, std::int32_t page, std::int32_t layer,
                    std::int32_t kv_head, std::uint16_t* least, std::uint16_t* greatest) {
   const KvShape& shape = pages.shape();
   const std::int32_t dims = shape.head_dim;
@@ -53,7 +53,7 @@ void ReadKeyBounds(const PageStore& pages, std::int32_t page, std::int32_t layer
   float high[KvShape::kMaxHeadDim];
   float odd[kTileKeys] = {};  // NaN where a number is not finite
   for (std::int32_t slot = 0; slot < shape.page_size; slot += kTileKeys) {
-    ReadKeys(pages,
+    ReadKeys(ops, pages,
              {.run = &run,
               .layer = layer,
               .kv_head = kv_head,

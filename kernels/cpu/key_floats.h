@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "kernels/cpu/ops.h"
 #include "kernels/cpu/page_store.h"
 #include "kernels/tensor.h"
 
@@ -20,6 +21,7 @@ struct KeyTile {
 
 // Dimension d of the tile's key i is factors[i] * tile[d * kTileKeys + i]. A factor is NaN where
 // the key is. The same bits whatever the page size.
-void ReadKeys(const PageStore& pages, const KeyTile& which, float* tile, float* factors);
+void ReadKeys(const Ops& ops, const PageStore& pages, const KeyTile& which, float* tile,
+              float* factors);
 
 }  // namespace banyan::kernels

@@ -92,6 +92,9 @@ struct KvOps {
   // then lane i with i + 8, i + 4, i + 2, i + 1. What lies in slots of a tile that are not seen
   // may be NaN.
   void (*attend)(const AttendWork& work);
+
+  // n numbers (a multiple of 8) of keys or values, as they are widened.
+  void (*widen)(const std::byte* numbers, std::int64_t n, float* out);
 };
 
 }  // namespace banyan::kernels

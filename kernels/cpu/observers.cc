@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "kernels/cpu/key_floats.h"
-#include "kernels/cpu/slot_weights.h"
 #include "kernels/require.h"
 
 namespace banyan::kernels {
@@ -110,7 +109,7 @@ Observers::Scratch Observers::ScratchOf(std::int32_t thread, std::int32_t head_d
   return {at, at + tile, at + tile + scores, width_};
 }
 
-void Observers::Weigh(const Call& call, const Task& task, const Scratch& scratch) {
+void Observers::Weigh(const Call& call, const Task& task, const Scratch& scratch) const {
   const std::int32_t group = call.heads / call.pages->shape().kv_heads;
   for (std::int32_t first = task.first; first < task.run->rows; first += kRowsTogether) {
     const std::int32_t rows = std::min(kRowsTogether, task.run->rows - first);
@@ -122,13 +121,13 @@ void Observers::Weigh(const Call& call, const Task& task, const Scratch& scratch
 
 // Of the query heads of the rows, each and all slots that the last one sees.
 void Observers::Score(const Call& call, const Task& task, std::int32_t first, std::int32_t rows,
-                      const Scratch& scratch) {
+                      const Scratch& scratch) const {
   const KvShape& shape = call.pages->shape();
   const std::int32_t group = call.heads / shape.kv_heads;
   const std::int64_t end = task.run->first_slot() + first + rows;
   float factors[kTileKeys];
   for (std::int64_t slot = 0; slot < end; slot += kTileKeys) {
-    ReadKeys(*call.pages,
+    ReadKeys(ops_, *call.pages,
              {.run = task.run,
               .layer = call.layer,
               .kv_head = task.kv_head,
@@ -141,17 +140,17 @@ void Observers::Score(const Call& call, const Task& task, std::int32_t first, st
       const float* q = call.q + (task.run->first_row + first + row) * call.stride +
                        std::int64_t{task.kv_head} * group * shape.head_dim;
       for (std::int32_t h = 0; h < group; ++h, q += shape.head_dim, scores += scratch.width)
-        ScoreTile(q, shape.head_dim, scratch.tile, factors, scores);
+        ops_.score_tile(q, shape.head_dim, scratch.tile, factors, scores);
     }
   }
 }
 
 void Observers::Note(const Task& task, std::int32_t row, std::int32_t group, float* scores,
-                     const Scratch& scratch) {
+                     const Scratch& scratch) const {
   const std::int64_t slots = task.run->first_slot() + row + 1;
   std::fill_n(scratch.probabilities, scratch.width, 0.0F);
   for (std::int32_t h = 0; h < group; ++h, scores += scratch.width)
-    AddProbabilities(scores, slots, scratch.probabilities);
+    ops_.add_probabilities(scores, slots, scratch.probabilities);
   if (task.run->observation.by == SlotImportance::kSum) {
     float* sums = task.notes->sums.data();
     for (std::int64_t i = 0; i < slots; ++i) sums[i] += scratch.probabilities[i];

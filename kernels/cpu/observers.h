@@ -1,7 +1,7 @@
 // What observers have noted (kv_compaction.h), and the attention weights that they note.
 //
 // The weights are computed a second time, beside attention, from the same queries and pages: a
-// chain of products and sums over the dimensions in order, without fused ones, so that every set of
+// chain of products and sums over the dimensions in order, without fused ones: every set of
 // instructions chooses the same slots. A row's notes depend on the row and the slots that it sees
 // alone, and are added row after row: the bits are the same however a sequence is cut into steps,
 // whatever the page size and the number of threads.
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "kernels/cpu/buffer.h"
+#include "kernels/cpu/ops.h"
 #include "kernels/cpu/page_store.h"
 #include "kernels/cpu/survivors.h"
 #include "kernels/cpu/thread_pool.h"
@@ -33,7 +34,7 @@ class Observers {
     std::int64_t stride = 0;
   };
 
-  explicit Observers(ThreadPool& pool) : pool_(pool) {}
+  Observers(const Ops& ops, ThreadPool& pool) : ops_(ops), pool_(pool) {}
 
   // Those rows of the runs that are observed; their keys are in the pages. Runs without any cost
   // nothing.
@@ -77,15 +78,16 @@ class Observers {
 
   void Begin(const Call& call, const RowRun& run, std::int32_t first);
   Scratch ScratchOf(std::int32_t thread, std::int32_t head_dim, std::int32_t group);
-  static void Weigh(const Call& call, const Task& task, const Scratch& scratch);
-  static void Score(const Call& call, const Task& task, std::int32_t first, std::int32_t rows,
-                    const Scratch& scratch);
-  static void Note(const Task& task, std::int32_t row, std::int32_t group, float* scores,
-                   const Scratch& scratch);
+  void Weigh(const Call& call, const Task& task, const Scratch& scratch) const;
+  void Score(const Call& call, const Task& task, std::int32_t first, std::int32_t rows,
+             const Scratch& scratch) const;
+  void Note(const Task& task, std::int32_t row, std::int32_t group, float* scores,
+            const Scratch& scratch) const;
   void Compact(PageStore& pages, const KvCompaction& compaction);
 
   Observer* Find(std::int32_t observer) const;  // null: never asked for
 
+  const Ops& ops_;
   ThreadPool& pool_;
   std::int32_t kv_heads_ = 0;
   std::vector<std::unique_ptr<Observer>> observers_;  // by number; null: never asked for

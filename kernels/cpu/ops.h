@@ -96,6 +96,16 @@ struct Ops {
   // + 1; queries are added in order, from 0.
   float (*score_bounds)(const BoundQueries& queries, const std::uint16_t* least,
                         const std::uint16_t* greatest);
+
+  // What rows note of slots (observers.h); nothing is fused.
+  // scores[i] = factors[i] * (the sum over d of q[d] * tile[d * kTileKeys + i], in order, from 0).
+  void (*score_tile)(const float* q, int head_dim, const float* tile, const float* factors,
+                     float* scores);
+  // Of `slots` scores, as powers of 2: probabilities[i] += 2^scores[i] * (1 / the sum of all such),
+  // or nothing where that is not a number. The sum is that of eight lanes, as of score_bounds.
+  // Both arrays have room for a multiple of 8; behind the scores, what is there is overwritten, and
+  // behind the probabilities are numbers that stay as they are.
+  void (*add_probabilities)(float* scores, std::int64_t slots, float* probabilities);
 };
 
 }  // namespace banyan::kernels

@@ -27,7 +27,7 @@ void PageBounds::Read(const PageStore& pages, std::int32_t layer,
                         unread_[static_cast<std::size_t>(begin / shape_.kv_heads)];
                     const auto kv_head = static_cast<std::int32_t>(begin % shape_.kv_heads);
                     std::uint16_t* to = bounds_.as<std::uint16_t>() + At(page, layer, kv_head);
-                    ReadKeyBounds(pages, page, layer, kv_head, to, to + shape_.head_dim);
+                    ReadKeyBounds(ops_, pages, page, layer, kv_head, to, to + shape_.head_dim);
                   });
   for (const std::int32_t page : unread_) Known(page, layer) = 1;
 }

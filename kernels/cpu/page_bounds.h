@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/cpu/buffer.h"
+#include "kernels/cpu/ops.h"
 #include "kernels/cpu/page_store.h"
 #include "kernels/cpu/thread_pool.h"
 
@@ -17,7 +18,7 @@ namespace banyan::kernels {
 
 class PageBounds {
  public:
-  explicit PageBounds(ThreadPool& pool) : pool_(pool) {}
+  PageBounds(const Ops& ops, ThreadPool& pool) : ops_(ops), pool_(pool) {}
 
   // From now on the bounds of these pages are known in the layer, for every KV head. They are
   // whole; a page may be there more than once.
@@ -45,6 +46,7 @@ class PageBounds {
     return known_[static_cast<std::size_t>(std::int64_t{layer} * shape_.pages + page)];
   }
 
+  const Ops& ops_;
   ThreadPool& pool_;
   KvShape shape_;
   Buffer bounds_;                     // bf16 [layers, kv_heads, pages, 2, head_dim]

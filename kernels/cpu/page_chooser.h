@@ -26,7 +26,7 @@ class PageChooser {
     std::int64_t stride = 0;
   };
 
-  PageChooser(const Ops& ops, ThreadPool& pool) : ops_(ops), pool_(pool), bounds_(pool) {}
+  PageChooser(const Ops& ops, ThreadPool& pool) : ops_(ops), pool_(pool), bounds_(ops, pool) {}
 
   // call.runs themselves where nobody chooses in the layer. Valid until the next call, and as long
   // as they are.

@@ -3,6 +3,7 @@
 #include <immintrin.h>
 
 #include "kernels/cpu/avx2.h"
+#include "kernels/cpu/lanes_avx2.h"
 
 namespace banyan::kernels::avx2 {
 namespace {
@@ -39,6 +40,12 @@ __m256i ToFp8(__m256i bits) {
   const __m256i small = _mm256_cmpgt_epi32(_mm256_set1_epi32(0x3c800000), magnitude);
   const __m256i sign = _mm256_and_si256(_mm256_srli_epi32(bits, 24), _mm256_set1_epi32(0x80));
   return _mm256_or_si256(sign, _mm256_blendv_epi8(normal, subnormal, small));
+}
+
+template <class F>
+void Widen(const std::byte* numbers, std::int64_t n, float* out) {
+  const auto* from = reinterpret_cast<const typename F::Number*>(numbers);
+  for (std::int64_t i = 0; i < n; i += Lanes8::kLanes) Put(Lanes8::Widen(F(), from + i), out + i);
 }
 
 }  // namespace
@@ -91,6 +98,15 @@ void StoreInt8(const float* x, std::int64_t n, std::byte* out, std::uint16_t* sc
     const __m128i bytes = _mm_max_epi8(_mm_packs_epi16(words, words), _mm_set1_epi8(-127));
     _mm_storel_epi64(reinterpret_cast<__m128i*>(out + i), codes ? bytes : _mm_setzero_si128());
   }
+}
+
+void WidenF16(const std::byte* numbers, std::int64_t n, float* out) { Widen<F16>(numbers, n, out); }
+void WidenBf16(const std::byte* numbers, std::int64_t n, float* out) {
+  Widen<Bf16>(numbers, n, out);
+}
+void WidenFp8(const std::byte* numbers, std::int64_t n, float* out) { Widen<Fp8>(numbers, n, out); }
+void WidenInt8(const std::byte* numbers, std::int64_t n, float* out) {
+  Widen<Int8>(numbers, n, out);
 }
 
 }  // namespace banyan::kernels::avx2

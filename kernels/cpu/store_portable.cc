@@ -15,6 +15,12 @@ void Put(std::byte* out, std::int64_t i, std::uint16_t bits) {
   std::memcpy(out + 2 * i, &bits, sizeof bits);
 }
 
+std::uint16_t Get(const std::byte* from, std::int64_t i) {
+  std::uint16_t bits;
+  std::memcpy(&bits, from + 2 * i, sizeof bits);
+  return bits;
+}
+
 // As the integer that represents it: infinity is above all numbers and NaN above infinity.
 std::uint32_t GreatestMagnitude(const float* x, std::int64_t n) {
   std::uint32_t most = 0;
@@ -54,6 +60,23 @@ void StoreInt8(const float* x, std::int64_t n, std::byte* out, std::uint16_t* sc
     code = code < -127.0F ? -127.0F : code;
     out[i] = static_cast<std::byte>(static_cast<std::int8_t>(code));
   }
+}
+
+void WidenF16(const std::byte* numbers, std::int64_t n, float* out) {
+  for (std::int64_t i = 0; i < n; ++i) out[i] = HalfToFloat(Get(numbers, i));
+}
+
+void WidenBf16(const std::byte* numbers, std::int64_t n, float* out) {
+  for (std::int64_t i = 0; i < n; ++i) out[i] = Bf16ToFloat(Get(numbers, i));
+}
+
+void WidenFp8(const std::byte* numbers, std::int64_t n, float* out) {
+  for (std::int64_t i = 0; i < n; ++i)
+    out[i] = Fp8InUnits(std::to_integer<std::uint8_t>(numbers[i]));
+}
+
+void WidenInt8(const std::byte* numbers, std::int64_t n, float* out) {
+  for (std::int64_t i = 0; i < n; ++i) out[i] = std::to_integer<std::int8_t>(numbers[i]);
 }
 
 }  // namespace banyan::kernels::portable

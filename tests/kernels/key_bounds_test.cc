@@ -55,7 +55,8 @@ class KeyBounds : public ::testing::TestWithParam<ObservedKind> {
   static Bounds Read(const Observed& observed, std::int32_t page, std::int32_t layer,
                      std::int32_t head) {
     Bounds bounds;
-    ReadKeyBounds(observed.pages, page, layer, head, bounds.least.data(), bounds.greatest.data());
+    ReadKeyBounds(*FindCpuVariant(TestedVariant())->ops, observed.pages, page, layer, head,
+                  bounds.least.data(), bounds.greatest.data());
     return bounds;
   }
 
@@ -113,7 +114,7 @@ TEST_P(KeyBounds, OfAKeyThatIsNotFiniteAreNoNumbers) {
 
 TEST_P(KeyBounds, AreKnownUntilThePageIsWritten) {
   ThreadPool pool(3);
-  PageBounds bounds(pool);
+  PageBounds bounds(*FindCpuVariant(TestedVariant())->ops, pool);
   bounds.Forget(table_[0]);  // nobody has asked yet
   const std::int32_t wanted[] = {table_[0], table_[1], table_[0]};
   const auto least = [&](std::int32_t page, std::int32_t layer) {
@@ -170,7 +171,8 @@ TEST(BoundScores, NoKeyOfAPageHasMore) {
   for (std::uint32_t seed = 0; seed < 20; ++seed) {
     const Row q = RandomRows(1, kDims, seed)[0];
     for (const std::int32_t page : table) {
-      ReadKeyBounds(observed.pages, page, 0, 0, least.data(), greatest.data());
+      ReadKeyBounds(*FindCpuVariant(TestedVariant())->ops, observed.pages, page, 0, 0, least.data(),
+                    greatest.data());
       const float score = BoundScore(q, least, greatest);
       for (std::int32_t slot = 0; slot < 16; ++slot) {
         double product = 0;

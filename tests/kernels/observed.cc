@@ -40,7 +40,7 @@ double NumberAt(KvFormat format, const std::byte* at) {
 }  // namespace
 
 Observed::Observed(const ObservedKind& which, std::int32_t threads)
-    : kind(which), pool(threads), observers(pool) {
+    : kind(which), pool(threads), observers(*FindCpuVariant(TestedVariant())->ops, pool) {
   const std::int32_t count = kSlots / kind.page_size + 8;
   EXPECT_TRUE(pages.Allocate({kLayers, kKvHeads, kHeadDim, kind.page_size, count, kind.format}));
 }

@@ -74,6 +74,52 @@ TEST_P(Variants, ScoresOfBounds) {
   }
 }
 
+TEST_P(Variants, ScoresOfTiles) {
+  for (const int dims : {8, 24, 64, 128}) {
+    SCOPED_TRACE(dims);
+    Compare([&](const Ops& ops, Source& source) {
+      const Row q = source.Values(dims);
+      const Row tile = source.Values(dims * kTileKeys);
+      const Row factors = source.Values(kTileKeys);
+      Row scores(kTileKeys);
+      ops.score_tile(q.data(), dims, tile.data(), factors.data(), scores.data());
+      return scores;
+    });
+  }
+}
+
+TEST_P(Variants, ProbabilitiesOfSlots) {
+  for (const std::int64_t slots : {1, 7, 8, 9, 16, 100, 257}) {
+    for (const float scale : {1.0F, 100.0F}) {
+      SCOPED_TRACE(slots);
+      Compare([&](const Ops& ops, Source& source) {
+        Row scores = source.Values((slots + 7) / 8 * 8);
+        for (float& score : scores) score *= scale;
+        Row probabilities = source.Values(std::ssize(scores));
+        std::fill(probabilities.begin() + slots, probabilities.end(), 0.0F);
+        ops.add_probabilities(scores.data(), slots, probabilities.data());
+        return probabilities;
+      });
+    }
+  }
+}
+
+TEST_P(Variants, WideningOfEveryNumber) {
+  for (const KvFormat format : kHeadFormats) {
+    const auto bytes = static_cast<std::size_t>(LayoutOf(format).bytes);
+    std::vector<std::byte> numbers;
+    for (std::uint32_t bits = 0; bits >> (8 * bytes) == 0; ++bits)
+      for (std::size_t i = 0; i < bytes; ++i)
+        numbers.push_back(static_cast<std::byte>(bits >> (8 * i)));
+    SCOPED_TRACE(LayoutOf(format).name);
+    CompareOnce(Numbers::kUsual, 1, [&](const Ops& ops, Source&) {
+      Row out(numbers.size() / bytes);
+      KvOpsOf(ops, format).widen(numbers.data(), std::ssize(out), out.data());
+      return out;
+    });
+  }
+}
+
 TEST_P(Variants, QuantizeEveryStepAndHalfStep) {
   Compare([](const Ops& ops, Source& source) {
     Row results;

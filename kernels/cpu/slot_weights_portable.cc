@@ -1,11 +1,13 @@
-#include "kernels/cpu/slot_weights.h"
+// What rows note of the slots that they see.
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
 
-namespace banyan::kernels {
+#include "kernels/cpu/portable.h"
+
+namespace banyan::kernels::portable {
 namespace {
 
 constexpr int kLanes = 8;
@@ -33,10 +35,10 @@ float OfLanes(const float (&v)[kLanes], const F& f) {
 
 }  // namespace
 
-void ScoreTile(const float* q, std::int32_t head_dim, const float* tile, const float* factors,
+void ScoreTile(const float* q, int head_dim, const float* tile, const float* factors,
                float* scores) {
   float sums[kTileKeys] = {};
-  for (std::int32_t d = 0; d < head_dim; ++d, tile += kTileKeys)
+  for (int d = 0; d < head_dim; ++d, tile += kTileKeys)
     for (int i = 0; i < kTileKeys; ++i) sums[i] += q[d] * tile[i];
   for (int i = 0; i < kTileKeys; ++i) scores[i] = factors[i] * sums[i];
 }
@@ -64,4 +66,4 @@ void AddProbabilities(float* scores, std::int64_t slots, float* probabilities) {
   for (std::int64_t i = 0; i < slots; ++i) probabilities[i] += scores[i] * share;
 }
 
-}  // namespace banyan::kernels
+}  // namespace banyan::kernels::portable
