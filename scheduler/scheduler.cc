@@ -87,8 +87,8 @@ void Scheduler::Impl::Submit(Request request, Tick now) {
   if (policy) {
     job.policy = MakePolicy(*policy, cache_.options().page_size, options_.max_batch_tokens);
   }
-  const OutputBound bound =
-      MaxOutput(options_, cache_.options(), job.prompt_tokens, job.request.max_tokens, policy);
+  const OutputBound bound = MaxOutput(options_, cache_.options(), job.prompt_tokens,
+                                      job.request.max_tokens, job.policy.get());
   job.max_output = bound.tokens;
   job.limit = bound.limit;
   Wait(job, now);

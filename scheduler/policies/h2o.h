@@ -9,12 +9,16 @@
 
 #include <cstdint>
 
+#include "absl/status/status.h"
 #include "scheduler/policies/rolling.h"
+#include "scheduler/scheduler.h"
 
 namespace banyan::scheduler {
 
 class H2o final : public Rolling {
  public:
+  static absl::Status Check(const KvPolicy& policy, const Options& options,
+                            const radix::Options& cache);
   H2o(const KvPolicy& policy, std::int32_t page_size);
 
   KvPolicy::Type type() const override { return KvPolicy::Type::kH2o; }

@@ -6,8 +6,26 @@
 #include "scheduler/policies/scissorhands.h"
 #include "scheduler/policies/snapkv.h"
 #include "scheduler/policies/streaming.h"
+#include "scheduler/scheduler.h"
 
 namespace banyan::scheduler {
+
+absl::Status CheckPolicy(const Options& options, const radix::Options& cache,
+                         const KvPolicy& policy) {
+  switch (policy.type) {
+    case KvPolicy::Type::kStreaming:
+      return Streaming::Check(policy, options, cache);
+    case KvPolicy::Type::kH2o:
+      return H2o::Check(policy, options, cache);
+    case KvPolicy::Type::kScissorhands:
+      return Scissorhands::Check(policy, options, cache);
+    case KvPolicy::Type::kSnapKv:
+      return SnapKv::Check(policy, options, cache);
+    case KvPolicy::Type::kQuest:
+      return Quest::Check(policy, options, cache);
+  }
+  CHECK(false);
+}
 
 std::unique_ptr<const Policy> MakePolicy(const KvPolicy& policy, std::int32_t page_size,
                                          std::int32_t max_batch_tokens) {

@@ -18,6 +18,7 @@
 #include <optional>
 
 #include "model/batch.h"
+#include "radix/prefix_cache.h"
 #include "scheduler/kv_policy.h"
 
 namespace banyan::scheduler {
@@ -27,6 +28,12 @@ class Policy {
   virtual ~Policy() = default;
 
   virtual KvPolicy::Type type() const = 0;
+
+  // Whether neither context nor pool bounds the tokens of a request, kMaxPolicyTokens alone does.
+  virtual bool is_endless() const { return false; }
+  // The most tokens of an answer for which that pool has room; nullopt: it has room for any.
+  virtual std::optional<std::int64_t> max_output(std::int64_t prompt_tokens,
+                                                 const radix::Options& pool) const = 0;
   // Leading tokens that are exact; never fewer later. No step computes tokens of both kinds.
   virtual std::int64_t exact_tokens(std::int64_t prompt_tokens) const = 0;
   // Of them, those that may come from the cache: the others are observed.
@@ -87,7 +94,7 @@ class Policy {
   }
 };
 
-// `policy` passes CheckPolicy (scheduler.h).
+// `policy` passes CheckPolicy (scheduler.h), which asks the static Check of its class.
 std::unique_ptr<const Policy> MakePolicy(const KvPolicy& policy, std::int32_t page_size,
                                          std::int32_t max_batch_tokens);
 

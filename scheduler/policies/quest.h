@@ -9,16 +9,23 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
+#include "absl/status/status.h"
 #include "scheduler/policies/policy.h"
+#include "scheduler/scheduler.h"
 
 namespace banyan::scheduler {
 
 class Quest final : public Policy {
  public:
+  static absl::Status Check(const KvPolicy& policy, const Options& options,
+                            const radix::Options& cache);
   Quest(const KvPolicy& policy, std::int32_t page_size);
 
   KvPolicy::Type type() const override { return KvPolicy::Type::kQuest; }
+  std::optional<std::int64_t> max_output(std::int64_t prompt_tokens,
+                                         const radix::Options& pool) const override;
   std::int64_t exact_tokens(std::int64_t prompt_tokens) const override { return prompt_tokens; }
   std::int64_t max_chunk(std::int64_t) const override { return kMaxPolicyTokens; }
   kernels::PageChoice choice() const override { return choice_; }

@@ -16,6 +16,9 @@ namespace banyan::scheduler {
 
 class Rolling : public Policy {
  public:
+  std::optional<std::int64_t> max_output(std::int64_t, const radix::Options&) const override {
+    return std::nullopt;
+  }
   std::int64_t exact_tokens(std::int64_t prompt_tokens) const override { return prompt_tokens; }
   std::int64_t max_cached(std::int64_t prompt_tokens) const override;
   std::int64_t max_chunk(std::int64_t slots) const override { return limit_ - slots; }

@@ -2,7 +2,14 @@
 
 #include <algorithm>
 
+#include "scheduler/policies/budget.h"
+
 namespace banyan::scheduler {
+
+absl::Status Scissorhands::Check(const KvPolicy& policy, const Options& options,
+                                 const radix::Options& cache) {
+  return CheckBudget<Scissorhands>(policy, options, cache);
+}
 
 Scissorhands::Scissorhands(const KvPolicy& policy, std::int32_t page_size)
     : Rolling({.budget = policy.budget, .recent = RecentOf(policy), .history = policy.history},

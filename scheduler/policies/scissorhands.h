@@ -10,12 +10,16 @@
 
 #include <cstdint>
 
+#include "absl/status/status.h"
 #include "scheduler/policies/rolling.h"
+#include "scheduler/scheduler.h"
 
 namespace banyan::scheduler {
 
 class Scissorhands final : public Rolling {
  public:
+  static absl::Status Check(const KvPolicy& policy, const Options& options,
+                            const radix::Options& cache);
   Scissorhands(const KvPolicy& policy, std::int32_t page_size);
 
   KvPolicy::Type type() const override { return KvPolicy::Type::kScissorhands; }

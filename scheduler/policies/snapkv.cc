@@ -3,13 +3,28 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "scheduler/fit.h"
+#include "scheduler/policies/budget.h"
 
 namespace banyan::scheduler {
+
+absl::Status SnapKv::Check(const KvPolicy& policy, const Options& options,
+                           const radix::Options& cache) {
+  return CheckBudget<SnapKv>(policy, options, cache);
+}
 
 SnapKv::SnapKv(const KvPolicy& policy, std::int32_t /*page_size*/)
     : keep_{.budget = policy.budget, .recent = RecentOf(policy), .pooled = policy.pooled},
       observe_(policy.observe) {
   CHECK(keep_.is_sound() && observe_ >= 1);
+}
+
+// Computed again after a preemption, prompt and answer are there at once.
+std::optional<std::int64_t> SnapKv::max_output(std::int64_t prompt_tokens,
+                                               const radix::Options& pool) const {
+  if (prompt_tokens <= keep_.budget) return PoolOutput(prompt_tokens, pool);
+  const std::int64_t left = pool.pages - PagesFor(prompt_tokens, pool.page_size);
+  return left * pool.page_size - keep_.budget + 1;
 }
 
 std::int64_t SnapKv::max_cached(std::int64_t prompt_tokens) const {

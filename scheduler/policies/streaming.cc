@@ -2,10 +2,36 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "scheduler/fit.h"
 
 namespace banyan::scheduler {
+
+absl::Status Streaming::Check(const KvPolicy& policy, const Options& options,
+                              const radix::Options& cache) {
+  if (policy.sinks < 0 || policy.sinks > kernels::KeyWindow::kMaxSinks) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("sinks must be between 0 and ", kernels::KeyWindow::kMaxSinks));
+  }
+  const std::int64_t least = std::max<std::int64_t>(policy.sinks, 1);
+  if (policy.window < least) {
+    return absl::InvalidArgumentError(absl::StrCat("the window of ", policy.window,
+                                                   " tokens is smaller than ",
+                                                   policy.sinks > 0 ? "the sinks, " : "", least));
+  }
+  if (policy.window > options.context_length - policy.sinks) {  // the sum could overflow
+    return absl::OutOfRangeError(absl::StrCat(policy.sinks, " sinks and a window of ",
+                                              policy.window, " tokens are over the context of ",
+                                              options.context_length));
+  }
+  const Streaming made(policy, cache.page_size, options.max_batch_tokens);
+  const std::int64_t pages = made.window_.capacity() / cache.page_size + made.max_own_pages();
+  if (pages <= cache.pages) return absl::OkStatus();
+  return absl::OutOfRangeError(absl::StrCat(policy.sinks, " sinks and a window of ", policy.window,
+                                            " tokens take up to ", pages,
+                                            " pages: over the KV pool of ", cache.pages));
+}
 
 Streaming::Streaming(const KvPolicy& policy, std::int32_t page_size, std::int32_t max_batch_tokens)
     : window_{.window = policy.window, .sinks = policy.sinks},

@@ -17,16 +17,25 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
+#include "absl/status/status.h"
 #include "scheduler/policies/policy.h"
+#include "scheduler/scheduler.h"
 
 namespace banyan::scheduler {
 
 class Streaming final : public Policy {
  public:
+  static absl::Status Check(const KvPolicy& policy, const Options& options,
+                            const radix::Options& cache);
   Streaming(const KvPolicy& policy, std::int32_t page_size, std::int32_t max_batch_tokens);
 
   KvPolicy::Type type() const override { return KvPolicy::Type::kStreaming; }
+  bool is_endless() const override { return true; }
+  std::optional<std::int64_t> max_output(std::int64_t, const radix::Options&) const override {
+    return std::nullopt;
+  }
   std::int64_t exact_tokens(std::int64_t) const override { return window_.capacity(); }
   std::int64_t max_chunk(std::int64_t) const override { return max_chunk_; }
   kernels::KeyWindow window() const override { return window_; }

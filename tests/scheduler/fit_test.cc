@@ -120,12 +120,29 @@ TEST(CheckFits, APolicyLiftsContextAndPool) {
 }
 
 TEST(MaxOutput, UnderAPolicyIsWhatWasAsked) {
-  const KvPolicy policy{.sinks = 4, .window = 8};
-  EXPECT_EQ(MaxOutput(kContext100, kPool40, 200, 5000, policy).tokens, 5000);
-  EXPECT_EQ(MaxOutput(kContext100, kPool40, 200, 5000, policy).limit, LengthLimit::kMaxTokens);
-  const OutputBound most = MaxOutput(kContext100, kPool40, 200, kHuge, policy);
+  const auto policy = MakePolicy({.sinks = 4, .window = 8}, 4, 64);
+  const OutputBound asked = MaxOutput(kContext100, kPool40, 200, 5000, policy.get());
+  EXPECT_EQ(asked.tokens, 5000);
+  EXPECT_EQ(asked.limit, LengthLimit::kMaxTokens);
+  const OutputBound most = MaxOutput(kContext100, kPool40, 200, kHuge, policy.get());
   EXPECT_EQ(most.tokens, kMaxPolicyTokens - 200);
   EXPECT_EQ(most.limit, LengthLimit::kContext);
+}
+
+// A prompt of 20 in a pool of 10 pages of four, of which a budget of 8 survives.
+TEST(MaxOutput, IsBoundedByThePoolWhereAPolicyHoldsTheAnswer) {
+  using Type = KvPolicy::Type;
+  const auto bound = [](Type type, std::int64_t prompt) {
+    const auto policy = MakePolicy({.type = type, .budget = 8}, 4, 64);
+    const OutputBound most = MaxOutput(kContext1000, kPool40, prompt, kHuge, policy.get());
+    EXPECT_EQ(most.limit, most.tokens < 900 ? LengthLimit::kPool : LengthLimit::kContext);
+    return most.tokens;
+  };
+  EXPECT_EQ(bound(Type::kQuest, 20), 21) << "as without one";
+  EXPECT_EQ(bound(Type::kSnapKv, 20), 13) << "five pages of prompt, then 8 + 12 slots";
+  EXPECT_EQ(bound(Type::kSnapKv, 8), 33) << "a prompt within the budget is kept";
+  EXPECT_EQ(bound(Type::kH2o, 20), 980);
+  EXPECT_EQ(bound(Type::kScissorhands, 20), 980);
 }
 
 TEST(MaxOutput, IsWhatWasAskedWhereThatFits) {
