@@ -11,9 +11,7 @@ namespace banyan::scheduler {
 using radix::PrefixCache;
 
 PageBudget::PageBudget(const Options& options, radix::PrefixCache& cache)
-    : options_(options), cache_(cache) {
-  for (std::int32_t page = options.max_running; page-- > 0;) open_pages_.push_back(page);
-}
+    : options_(options), cache_(cache), aside_(options.max_pages_aside) {}
 
 std::int64_t PageBudget::MaxCached(const Job& job) const {
   if (options_.prefix_caching == PrefixCaching::kOff) return 0;
@@ -60,11 +58,7 @@ bool PageBudget::Admit(Job& job, const Offer& offer, std::span<Job* const> runni
   job.reserved_pages = Wanted(job, job.view.leased_pages(), {});
   reserved_ += job.reserved_pages;
   CHECK(cache_.available_pages() >= reserved_);
-  if (job.policy != nullptr) {
-    if (observers_.empty()) observers_.push_back(known_observers_++);
-    job.observer = observers_.back();
-    observers_.pop_back();
-  }
+  if (job.policy != nullptr) job.observer = observers_.Take();
   return true;
 }
 
@@ -87,43 +81,27 @@ bool PageBudget::OpenAside(Job& job, const Offer& offer, std::int64_t headroom) 
 }
 
 void PageBudget::TakeOpenPage(Job& job) {
-  CHECK(job.open_page < 0 && !open_pages_.empty());
-  job.open_page = open_pages_.back();
-  open_pages_.pop_back();
+  CHECK(job.open_page < 0);
+  job.open_page = open_pages_.Take();
+  CHECK(job.open_page < options_.max_running);
 }
 
 bool PageBudget::PutAside(Job& job, std::uint64_t step) {
   const radix::View& view = job.view;
   if (job.aside || job.policy == nullptr || view.tokens() <= job.exact_tokens()) return false;
   if (cache_.options().sharing == radix::Sharing::kPages) return false;
-  const std::int64_t pages = Pages(view.slots()) - view.gap().dropped;
-  if (pages_aside() + pages > options_.max_pages_aside || jobs_aside_ == kMaxJobsAside)
-    return false;
-  ++jobs_aside_;
-  Aside& to = job.aside.emplace();
-  to.step = step;
-  to.tokens = view.tokens();
-  to.slots = view.slots();
-  to.gap = view.gap();
-  for (std::int64_t page = 0; page < pages; ++page) {
-    if (places_.empty()) places_.push_back(known_places_++);
-    to.places.push_back(places_.back());
-    places_.pop_back();
-  }
-  return true;
+  return aside_.Put(job, Pages(view.slots()) - view.gap().dropped, step);
 }
 
 void PageBudget::ForgetAside(Job& job) {
   if (!job.aside) return;
-  places_.insert(places_.end(), job.aside->places.begin(), job.aside->places.end());
-  job.aside.reset();
-  --jobs_aside_;
+  aside_.Forget(job);
   if (!job.is_running()) FreeObserver(job);
 }
 
 void PageBudget::FreeObserver(Job& job) {
   if (job.observer == kernels::Observation::kNobody) return;
-  observers_.push_back(std::exchange(job.observer, kernels::Observation::kNobody));
+  observers_.GiveBack(std::exchange(job.observer, kernels::Observation::kNobody));
 }
 
 bool PageBudget::Take(Job& job, std::int64_t tokens) {
@@ -181,7 +159,7 @@ void PageBudget::Release(Job& job, PrefixCache::Tail tail) {
   if (!job.aside) FreeObserver(job);
   if (job.survivors.is_open()) cache_.Close(job.survivors, PrefixCache::Tail::kDiscard);
   cache_.Close(job.view, tail);
-  open_pages_.push_back(std::exchange(job.open_page, -1));
+  open_pages_.GiveBack(std::exchange(job.open_page, -1));
 }
 
 std::int64_t PageBudget::Pages(std::int64_t slots) const {

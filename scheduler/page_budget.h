@@ -12,16 +12,14 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "radix/prefix_cache.h"
+#include "scheduler/aside_space.h"
 #include "scheduler/job.h"
+#include "scheduler/numbers.h"
 #include "scheduler/scheduler.h"
 
 namespace banyan::scheduler {
-
-// Requests that may have put something aside at once: with those that run, each has an observer.
-inline constexpr std::int32_t kMaxJobsAside = kernels::Observation::kMaxObservers / 2;
 
 class PageBudget {
  public:
@@ -69,9 +67,7 @@ class PageBudget {
   void Release(Job& job, radix::PrefixCache::Tail tail);
 
   std::int64_t reserved() const { return reserved_; }  // promised and not taken
-  std::int64_t pages_aside() const {                   // places in use
-    return known_places_ - static_cast<std::int64_t>(places_.size());
-  }
+  std::int64_t pages_aside() const { return aside_.pages(); }
 
  private:
   std::int64_t Pages(std::int64_t slots) const;
@@ -85,12 +81,9 @@ class PageBudget {
   const Options options_;
   radix::PrefixCache& cache_;
   std::int64_t reserved_ = 0;
-  std::vector<std::int32_t> open_pages_;  // that nobody has
-  std::vector<std::int32_t> observers_;   // that no job has
-  std::int32_t known_observers_ = 0;      // 0 .. known_observers_ - 1, all that there ever were
-  std::vector<std::int32_t> places_;      // that no job has, of 0 .. known_places_ - 1
-  std::int32_t known_places_ = 0;
-  std::int32_t jobs_aside_ = 0;
+  Numbers open_pages_;
+  Numbers observers_;
+  AsideSpace aside_;
 };
 
 }  // namespace banyan::scheduler
