@@ -28,6 +28,12 @@ void AskForToken(const Job& job, Sequence& sequence) {
   if (job.output_tokens() < request.min_tokens) sequence.forbidden = request.end_tokens;
 }
 
+void Move(const Job& job, std::vector<PageMove>& moves) {
+  const std::span<const PageId> table = job.view.page_table();
+  for (std::size_t i = 0; i < job.aside->places.size(); ++i)
+    moves.push_back({.page = table[i], .place = job.aside->places[i]});
+}
+
 }  // namespace
 
 void BatchBuilder::Begin(std::uint64_t step) {
@@ -73,16 +79,6 @@ void BatchBuilder::Keep(const Job& job, Sequence& sequence) {
                                 .to = sequence.pages,
                                 .keep = *keep});
 }
-
-namespace {
-
-void Move(const Job& job, std::vector<PageMove>& moves) {
-  const std::span<const PageId> table = job.view.page_table();
-  for (std::size_t i = 0; i < job.aside->places.size(); ++i)
-    moves.push_back({.page = table[i], .place = job.aside->places[i]});
-}
-
-}  // namespace
 
 void BatchBuilder::Save(const Job& job) { Move(job, batch_.saves); }
 

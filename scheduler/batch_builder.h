@@ -27,9 +27,8 @@ class BatchBuilder {
 
   // The job's next `tokens` tokens, for which its view has room; 1..tokens_left(), and the job is
   // not in the batch yet. Asks for the job's copy-on-write in its first step, or for what it has
-  // put aside, for its compaction
-  // where its policy wants one, for the scores of a prompt that is to be scored, and for a token
-  // where the known ones end.
+  // put aside, for its compaction where its policy wants one, for the scores of a prompt that is to
+  // be scored, and for a token where the known ones end.
   void Add(Job& job, std::int64_t tokens);
 
   // The pages of the job's view go to the places of job.aside, before all else.

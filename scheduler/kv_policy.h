@@ -17,8 +17,8 @@ struct KvPolicy {
   std::int64_t window = 1024;  // the last ones that a token sees, itself among them
 
   // The others. Slots that survive, per layer and KV head; with kQuest those that a token of the
-  // answer reads, in whole pages. And of the survivors the last ones, whatever
-  // their importance: half of the budget where it is 0, with kSnapKv as many as are observed.
+  // answer reads, in whole pages. And of the survivors the last ones, whatever their importance:
+  // half of the budget where it is 0, with kSnapKv as many as are observed.
   std::int64_t budget = 1024;
   std::int64_t recent = 0;
   // The last tokens of a prompt that say what is important in it; 1..kMaxObserved.
