@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/scheduler/seen.h"
+
 namespace banyan::scheduler {
 namespace {
 
@@ -65,13 +67,8 @@ std::uint64_t FakeModel::Attend(std::uint64_t sum, const Slot& slot) {
 template <class SlotAt>
 std::uint64_t FakeModel::Sum(SlotAt slot_at, std::int64_t position, std::int64_t last,
                              kernels::KeyWindow window) {
-  std::uint64_t sum = 0;
-  const std::int64_t first = window.first_key(position);
-  for (std::int64_t p = 0; p < std::min<std::int64_t>(window.sinks, first); ++p) {
-    sum = Attend(sum, slot_at(p));
-  }
-  for (std::int64_t p = first; p <= last; ++p) sum = Attend(sum, slot_at(p));
-  return sum;
+  const auto attend = [&](std::uint64_t sum, std::int64_t p) { return Attend(sum, slot_at(p)); };
+  return SumSeen(attend, position, last, window);
 }
 
 template <class SlotAt>

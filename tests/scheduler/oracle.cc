@@ -49,11 +49,6 @@ Oracle Expected(const std::vector<TokenId>& prompt, std::int64_t max_output,
   return oracle;
 }
 
-kernels::KeyWindow WindowOf(const std::optional<KvPolicy>& policy) {
-  if (!policy || policy->type != KvPolicy::Type::kStreaming) return {};
-  return {.window = policy->window, .sinks = policy->sinks};
-}
-
 std::vector<ScoredToken> ExpectedScores(const std::vector<TokenId>& path, std::size_t from,
                                         std::int32_t top, kernels::KeyWindow window) {
   std::vector<ScoredToken> scores;

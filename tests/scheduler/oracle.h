@@ -3,13 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "base/ids.h"
 #include "model/batch.h"
-#include "scheduler/kv_policy.h"
 #include "scheduler/token_stream.h"
+#include "tests/scheduler/seen.h"
 
 namespace banyan::scheduler {
 
@@ -26,8 +25,6 @@ struct Oracle {
 Oracle Expected(const std::vector<TokenId>& prompt, std::int64_t max_output,
                 const std::vector<TokenId>& end_tokens = {}, std::int64_t min_tokens = 0,
                 kernels::KeyWindow window = {});
-// What its tokens see.
-kernels::KeyWindow WindowOf(const std::optional<KvPolicy>& policy);
 // What the model must say of the tokens of `path` from index `from` on.
 std::vector<ScoredToken> ExpectedScores(const std::vector<TokenId>& path, std::size_t from,
                                         std::int32_t top, kernels::KeyWindow window = {});

@@ -197,7 +197,7 @@ void BatchCheck::CheckOpenPage(const Client& client, const Sequence& sequence) {
 
 // What is not named is not seen, and what is named is not too much.
 void BatchCheck::CheckPolicy(const Client& client, const Sequence& sequence) {
-  const kernels::KeyWindow window = WindowOf(client.request);
+  const kernels::KeyWindow window = scheduler::WindowOf(client.request.kv_policy);
   Require(sequence.window.window == window.window && sequence.window.sinks == window.sinks,
           "sees a window of %d tokens and %d sinks", client.id, sequence.window.window,
           sequence.window.sinks);

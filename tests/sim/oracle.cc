@@ -100,7 +100,7 @@ bool Oracle::IsCompactedBefore(std::int64_t number) const {
 Oracle Expect(const Request& request, Realm realm, std::int64_t max_output,
               const std::optional<Keeping>& keeping) {
   Oracle oracle;
-  Reader reader(realm, WindowOf(request), keeping, oracle);
+  Reader reader(realm, scheduler::WindowOf(request.kv_policy), keeping, oracle);
   for (const TokenId token : request.prompt) {
     if (request.score_prompt && !oracle.path.empty()) {
       oracle.prompt_scores.push_back(Score(reader.sum(), token, request.top_logprobs));

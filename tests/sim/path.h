@@ -2,14 +2,13 @@
 // from what it reads back through a page table, by the oracle from the tokens alone.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "base/ids.h"
 #include "model/batch.h"
-#include "scheduler/request.h"
+#include "tests/scheduler/seen.h"
 
 namespace banyan::sim {
 
@@ -42,11 +41,22 @@ inline Slot SlotAfter(const Slot* before, Realm realm, TokenId token, std::int64
   return {realm, token, position, Mix(path + static_cast<std::uint64_t>(token))};
 }
 
-// What attention makes of all that a token at `position` sees up to `last`, where slot_at(p) is the
-// slot of p.
+// What attention makes of one more slot.
+inline std::uint64_t Attend(std::uint64_t sum, const Slot& slot) {
+  const auto place = static_cast<std::uint64_t>(slot.realm) << 48 ^
+                     static_cast<std::uint64_t>(slot.position) << 16 ^
+                     static_cast<std::uint64_t>(slot.token);
+  return Mix(sum ^ slot.path ^ place * 0x9E3779B97F4A7C15);
+}
+
+// What it makes of all that a token at `position` sees up to `last`, where slot_at(p) is the slot
+// of p.
 template <class SlotAt>
 std::uint64_t AttendAll(SlotAt slot_at, std::int64_t position, std::int64_t last,
-                        kernels::KeyWindow window);
+                        kernels::KeyWindow window) {
+  const auto attend = [&](std::uint64_t sum, std::int64_t p) { return Attend(sum, slot_at(p)); };
+  return scheduler::SumSeen(attend, position, last, window);
+}
 
 // Another one for every choice of pages.
 inline Slot Choosing(Slot slot, const kernels::PageChoice& choice) {
@@ -71,33 +81,6 @@ Slot NextSlot(SlotAt slot_at, Realm realm, TokenId token, std::int64_t position,
   const std::int64_t slot = position - compacted;
   const std::uint64_t seen = AttendAll(slot_at, slot, slot - 1, window);
   return {realm, token, position, Mix(~seen + static_cast<std::uint64_t>(token))};
-}
-
-// What attention makes of one more slot.
-inline std::uint64_t Attend(std::uint64_t sum, const Slot& slot) {
-  const auto place = static_cast<std::uint64_t>(slot.realm) << 48 ^
-                     static_cast<std::uint64_t>(slot.position) << 16 ^
-                     static_cast<std::uint64_t>(slot.token);
-  return Mix(sum ^ slot.path ^ place * 0x9E3779B97F4A7C15);
-}
-
-template <class SlotAt>
-std::uint64_t AttendAll(SlotAt slot_at, std::int64_t position, std::int64_t last,
-                        kernels::KeyWindow window) {
-  std::uint64_t sum = 0;
-  const std::int64_t first = window.first_key(position);
-  for (std::int64_t p = 0; p < std::min<std::int64_t>(window.sinks, first); ++p) {
-    sum = Attend(sum, slot_at(p));
-  }
-  for (std::int64_t p = first; p <= last; ++p) sum = Attend(sum, slot_at(p));
-  return sum;
-}
-
-// What the tokens of that request see.
-inline kernels::KeyWindow WindowOf(const scheduler::Request& request) {
-  using Type = scheduler::KvPolicy::Type;
-  if (!request.kv_policy || request.kv_policy->type != Type::kStreaming) return {};
-  return {.window = request.kv_policy->window, .sinks = request.kv_policy->sinks};
 }
 
 // All that a draw depends on besides the path.
