@@ -7,6 +7,7 @@
 
 #include "scheduler/policies/policy.h"
 #include "tests/scheduler/fixture.h"
+#include "tests/scheduler/under_policy.h"
 
 namespace banyan::scheduler {
 namespace {
@@ -18,13 +19,6 @@ constexpr KvPolicy kPolicies[] = {{.type = Type::kStreaming, .sinks = 4, .window
                                   {.type = Type::kScissorhands, .budget = 12, .observe = 5},
                                   {.type = Type::kSnapKv, .budget = 12, .observe = 5}};
 
-std::vector<TokenId> Alone(const Ask& ask) {
-  const auto policy = MakePolicy(*ask.kv_policy, 4, 16);
-  if (policy->type() != Type::kStreaming)
-    return FakeModel::TokensKept(ask.prompt, ask.max_tokens, *policy);
-  return Expected(ask.prompt, ask.max_tokens, {}, 0, WindowOf(ask.kv_policy)).tokens;
-}
-
 // One answers under a policy, and is preempted behind its exact tokens by one that came first.
 class Pressed {
  public:
@@ -32,11 +26,7 @@ class Pressed {
       : engine_({.pages = 32, .headroom_tokens = 1, .max_pages_aside = max_pages_aside}) {
     first_ = engine_.Submit(Prompt(1, 40), 88);
     engine_.Step();
-    Ask ask;
-    ask.prompt = Prompt(2, 20);
-    ask.max_tokens = 95;
-    ask.kv_policy = policy;
-    lossy_ = engine_.Submit(std::move(ask));
+    lossy_ = engine_.Submit(AskUnder(Prompt(2, 20), 95, policy));
     while (!engine_[lossy_].finished()) {
       const Batch& batch = engine_.Begin();
       if (engine_[lossy_].observed.preempted > 0) {
@@ -55,7 +45,7 @@ class Pressed {
   Engine& engine() { return engine_; }
   std::int64_t recomputed() { return engine_.scheduler().stats().recomputed_tokens; }
   void ExpectWhole() {
-    EXPECT_EQ(lossy().tokens, Alone(lossy().ask));
+    scheduler::ExpectWhole(lossy());
     EXPECT_EQ(engine_[first_].tokens, Expected(Prompt(1, 40), 88).tokens);
     EXPECT_EQ(engine_.HeldPages(), 0);
   }
@@ -107,7 +97,7 @@ TEST(Aside, WhatAFailedStepWasToSaveIsComputedAgain) {
     pressed.engine().EndFailed();
     pressed.engine().Run();
     EXPECT_GT(pressed.recomputed(), 0);
-    EXPECT_EQ(pressed.lossy().tokens, Alone(pressed.lossy().ask));
+    ExpectWhole(pressed.lossy());
   }
 }
 
@@ -144,14 +134,11 @@ TEST(Aside, ManyTakeTurns) {
     Engine engine({.pages = 24, .headroom_tokens = 1, .max_pages_aside = room});
     std::vector<RequestId> ids;
     for (int i = 0; i < 12; ++i) {
-      Ask ask;
-      ask.prompt = Prompt(1 + i, 4 + static_cast<std::size_t>(i));
-      ask.max_tokens = 30 + 3 * i;
-      ask.kv_policy = kPolicies[i % 4];
-      ids.push_back(engine.Submit(std::move(ask)));
+      std::vector<TokenId> prompt = Prompt(1 + i, 4 + static_cast<std::size_t>(i));
+      ids.push_back(engine.Submit(AskUnder(std::move(prompt), 30 + 3 * i, kPolicies[i % 4])));
     }
     engine.Run();
-    for (const RequestId id : ids) EXPECT_EQ(engine[id].tokens, Alone(engine[id].ask));
+    for (const RequestId id : ids) ExpectWhole(engine[id]);
     EXPECT_GT(engine.scheduler().stats().preemptions, 0);
     EXPECT_EQ(engine.HeldPages(), 0);
   }

@@ -2,7 +2,6 @@
 // pages of four tokens.
 #include <algorithm>
 #include <cstdint>
-#include <random>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -10,6 +9,7 @@
 
 #include "scheduler/policies/policy.h"
 #include "tests/scheduler/fixture.h"
+#include "tests/scheduler/under_policy.h"
 
 namespace banyan::scheduler {
 namespace {
@@ -20,21 +20,6 @@ constexpr Type kTypes[] = {Type::kH2o, Type::kScissorhands, Type::kSnapKv};
 
 KvPolicy Budget(Type type, std::int64_t budget = 12, std::int32_t observe = 5) {
   return {.type = type, .budget = budget, .observe = observe};
-}
-
-Ask Kept(std::vector<TokenId> prompt, std::int64_t max_tokens, const KvPolicy& policy) {
-  Ask ask;
-  ask.prompt = std::move(prompt);
-  ask.max_tokens = max_tokens;
-  ask.kv_policy = policy;
-  return ask;
-}
-
-void ExpectWhole(const Answer& answer, std::int32_t page_size = 4) {
-  const auto policy = MakePolicy(*answer.ask.kv_policy, page_size, 16);
-  EXPECT_EQ(answer.tokens,
-            FakeModel::TokensKept(answer.ask.prompt, answer.ask.max_tokens, *policy));
-  EXPECT_EQ(answer.reason, FinishReason::kLength);
 }
 
 // Whenever there are budget + 4 slots, 12 survive: of 40 + 49 tokens computed after 40, 44, .. 88.
@@ -62,7 +47,7 @@ TEST(CompactionPolicy, AnswersAreThoseOfWhatIsKept) {
     for (std::size_t prompt : {1, 3, 4, 11, 12, 13, 15, 16, 17, 20, 40, 61}) {
       SCOPED_TRACE(prompt);
       Engine engine({.max_batch_tokens = 5 + static_cast<std::int32_t>(prompt % 8)});
-      const RequestId id = engine.Submit(Kept(Prompt(1, prompt), 50, Budget(type)));
+      const RequestId id = engine.Submit(AskUnder(Prompt(1, prompt), 50, Budget(type)));
       engine.Run();
       ExpectWhole(engine[id]);
       const Usage& usage = engine[id].usage;
@@ -80,7 +65,7 @@ TEST(CompactionPolicy, AnswersAreThoseOfWhatIsKept) {
 TEST(CompactionPolicy, PagesDoNotGrowWithTheAnswer) {
   for (const Type type : {Type::kH2o, Type::kScissorhands}) {
     Engine engine({});
-    engine.Submit(Kept(Prompt(1, 40), 300, Budget(type)));
+    engine.Submit(AskUnder(Prompt(1, 40), 300, Budget(type)));
     std::vector<std::int64_t> held;
     while (engine.Step()) held.push_back(engine.HeldPages());
     ASSERT_GT(held.size(), 290);
@@ -91,7 +76,7 @@ TEST(CompactionPolicy, PagesDoNotGrowWithTheAnswer) {
 TEST(CompactionPolicy, APromptOfWhichTheBudgetHoldsAllIsAsWithout) {
   for (const Type type : kTypes) {
     Engine engine({});
-    const RequestId id = engine.Submit(Kept(Prompt(1, 7), 6, Budget(type)));
+    const RequestId id = engine.Submit(AskUnder(Prompt(1, 7), 6, Budget(type)));
     engine.Run();
     EXPECT_EQ(engine[id].tokens, Expected(Prompt(1, 7), 6).tokens);
     EXPECT_EQ(engine[id].usage.dropped_tokens, 0);
@@ -101,11 +86,11 @@ TEST(CompactionPolicy, APromptOfWhichTheBudgetHoldsAllIsAsWithout) {
 TEST(CompactionPolicy, AnswersAreTheSameCachedOrNot) {
   for (const Type type : kTypes) {
     Engine engine({});
-    const RequestId first = engine.Submit(Kept(Prompt(1, 40), 30, Budget(type)));
+    const RequestId first = engine.Submit(AskUnder(Prompt(1, 40), 30, Budget(type)));
     engine.Run();
     EXPECT_EQ(engine.Cached(Prompt(1, 40)), 40) << "the prompt is exact, and everybody's";
     EXPECT_EQ(engine.Cached(Join(Prompt(1, 40), engine[first].tokens)), 40) << "the answer is not";
-    const RequestId second = engine.Submit(Kept(Prompt(1, 40), 30, Budget(type)));
+    const RequestId second = engine.Submit(AskUnder(Prompt(1, 40), 30, Budget(type)));
     const RequestId exact = engine.Submit(Prompt(1, 40), 4);
     engine.Run();
     EXPECT_EQ(engine[second].cached_tokens, 35) << "its last five are observed";
@@ -122,7 +107,7 @@ TEST(CompactionPolicy, ManyAtOnceDoNotMeet) {
     std::vector<RequestId> ids;
     for (int i = 0; i < 8; ++i)
       ids.push_back(engine.Submit(
-          Kept(Join(Prompt(1, 18), Prompt(2 + i % 3, 20)), 30 + i, Budget(type, 8 + i))));
+          AskUnder(Join(Prompt(1, 18), Prompt(2 + i % 3, 20)), 30 + i, Budget(type, 8 + i))));
     engine.Run();
     for (const RequestId id : ids) ExpectWhole(engine[id]);
   }
@@ -131,9 +116,9 @@ TEST(CompactionPolicy, ManyAtOnceDoNotMeet) {
 TEST(CompactionPolicy, PreemptedItComesBackAndGoesOnAlike) {
   for (const Type type : kTypes) {
     Engine engine({.pages = 15, .headroom_tokens = 1});
-    const RequestId first = engine.Submit(Kept(Prompt(1, 6), 40, Budget(type)));
-    const RequestId second = engine.Submit(Kept(Prompt(2, 6), 40, Budget(type)));
-    const RequestId third = engine.Submit(Kept(Prompt(3, 30), 12, Budget(type)));
+    const RequestId first = engine.Submit(AskUnder(Prompt(1, 6), 40, Budget(type)));
+    const RequestId second = engine.Submit(AskUnder(Prompt(2, 6), 40, Budget(type)));
+    const RequestId third = engine.Submit(AskUnder(Prompt(3, 30), 12, Budget(type)));
     engine.Run();
     ExpectWhole(engine[first]);
     ExpectWhole(engine[second]);
@@ -151,7 +136,7 @@ TEST(CompactionPolicy, APoolThatIsJustEnoughIsEnough) {
       while (!CheckFits(options, {.page_size = 4, .pages = pages}, prompt, 5, policy).ok()) ++pages;
       Engine engine({.pages = pages, .context_length = 200});
       const RequestId id =
-          engine.Submit(Kept(Prompt(1, static_cast<std::size_t>(prompt)), 5, policy));
+          engine.Submit(AskUnder(Prompt(1, static_cast<std::size_t>(prompt)), 5, policy));
       engine.Run();
       ASSERT_FALSE(engine[id].tokens.empty()) << prompt << " " << pages;
       EXPECT_EQ(engine[id].reason, FinishReason::kLength);
@@ -159,57 +144,11 @@ TEST(CompactionPolicy, APoolThatIsJustEnoughIsEnough) {
   }
 }
 
-// Requests of all kinds over common prefixes, in a pool that is too small for all of them.
-TEST(CompactionPolicy, MixedWithOthersEachIsAnsweredAlike) {
-  std::int64_t preemptions = 0;
-  for (std::uint32_t seed = 0; seed < 60; ++seed) {
-    SCOPED_TRACE(seed);
-    std::mt19937 random(seed);
-    const auto below = [&](std::uint32_t bound) { return static_cast<int>(random() % bound); };
-    Engine engine({.page_size = 1 + below(6),
-                   .pages = 40 + below(60),
-                   .max_batch_tokens = 6 + below(20),
-                   .headroom_tokens = 1});
-    std::vector<RequestId> ids;
-    for (int i = 0; i < 12; ++i) {
-      Ask ask;
-      ask.prompt = Join(Prompt(1 + below(2), static_cast<std::size_t>(1 + below(30))),
-                        Prompt(3 + below(3), static_cast<std::size_t>(below(20))));
-      ask.max_tokens = 1 + below(40);
-      if (const int type = below(4); type < 3) {
-        ask.kv_policy = Budget(kTypes[type], 1 + below(20), 1 + below(8));
-        ask.kv_policy->history = 1 + below(64);
-      }
-      ids.push_back(engine.Submit(std::move(ask)));
-      for (int steps = below(6); steps > 0; --steps) engine.Step();
-      if (below(6) == 0) engine.Cancel(ids[static_cast<std::size_t>(below(ids.size()))]);
-    }
-    engine.Run();
-    for (const RequestId id : ids) {
-      const Answer& answer = engine[id];
-      preemptions += answer.usage.preemptions;
-      if (answer.tokens.empty()) continue;
-      std::vector<TokenId> expected;
-      if (answer.ask.kv_policy) {
-        const auto policy =
-            MakePolicy(*answer.ask.kv_policy, engine.cache().options().page_size, 16);
-        expected = FakeModel::TokensKept(answer.ask.prompt, std::ssize(answer.tokens), *policy);
-      } else {
-        expected = Expected(answer.ask.prompt, std::ssize(answer.tokens)).tokens;
-      }
-      EXPECT_EQ(answer.tokens, expected);
-    }
-    EXPECT_EQ(engine.HeldPages(), 0);
-    if (HasFailure()) return;
-  }
-  EXPECT_GT(preemptions, 0);
-}
-
 TEST(CompactionPolicy, GivesUpAllThatItHas) {
   for (const Type type : kTypes) {
     for (int steps = 1; steps < 12; ++steps) {
       Engine engine({});
-      const RequestId id = engine.Submit(Kept(Prompt(1, 40), 100, Budget(type)));
+      const RequestId id = engine.Submit(AskUnder(Prompt(1, 40), 100, Budget(type)));
       for (int i = 0; i < steps; ++i) engine.Step();
       engine.Begin();
       engine.Cancel(id);
@@ -223,7 +162,7 @@ TEST(CompactionPolicy, AFailedStepLeavesNothing) {
   for (const Type type : kTypes) {
     for (int steps = 1; steps < 12; ++steps) {
       Engine engine({});
-      const RequestId id = engine.Submit(Kept(Prompt(1, 40), 100, Budget(type)));
+      const RequestId id = engine.Submit(AskUnder(Prompt(1, 40), 100, Budget(type)));
       for (int i = 0; i < steps; ++i) engine.Step();
       engine.FailStep();
       EXPECT_EQ(engine[id].reason, FinishReason::kFailed);
@@ -235,7 +174,7 @@ TEST(CompactionPolicy, AFailedStepLeavesNothing) {
 TEST(CompactionPolicy, AFlushTakesItsExactPagesFromOthersNotFromItself) {
   for (const Type type : kTypes) {
     Engine engine({});
-    const RequestId id = engine.Submit(Kept(Prompt(1, 40), 20, Budget(type)));
+    const RequestId id = engine.Submit(AskUnder(Prompt(1, 40), 20, Budget(type)));
     engine.Step();
     engine.cache().Flush(engine.cache().OpenNamespace(NamespaceName("", "")));
     engine.Run();

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/scheduler/fixture.h"
+#include "tests/scheduler/under_policy.h"
 
 namespace banyan::scheduler {
 namespace {
@@ -20,18 +21,7 @@ constexpr std::int32_t kMostPages = 8;
 
 Ask Lossy(std::vector<TokenId> prompt, std::int64_t max_tokens,
           const KvPolicy& policy = kStreaming) {
-  Ask ask;
-  ask.prompt = std::move(prompt);
-  ask.max_tokens = max_tokens;
-  ask.kv_policy = policy;
-  return ask;
-}
-
-void ExpectWhole(const Answer& answer) {
-  const Oracle want = Expected(answer.ask.prompt, answer.ask.max_tokens, answer.ask.end_tokens, 0,
-                               WindowOf(answer.ask.kv_policy));
-  EXPECT_EQ(answer.tokens, want.tokens);
-  EXPECT_EQ(answer.reason, want.reason);
+  return AskUnder(std::move(prompt), max_tokens, policy);
 }
 
 TEST(KvPolicy, GoesOnBeyondContextAndPool) {

@@ -1,7 +1,6 @@
 // Requests whose answers read a part of what they keep (policies/quest.h), in pages of four tokens.
 #include <algorithm>
 #include <cstdint>
-#include <random>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -9,6 +8,7 @@
 
 #include "scheduler/policies/policy.h"
 #include "tests/scheduler/fixture.h"
+#include "tests/scheduler/under_policy.h"
 
 namespace banyan::scheduler {
 namespace {
@@ -17,20 +17,7 @@ constexpr KvPolicy kQuest{.type = KvPolicy::Type::kQuest, .budget = 12, .dense_l
 
 Ask Choosing(std::vector<TokenId> prompt, std::int64_t max_tokens,
              const KvPolicy& policy = kQuest) {
-  Ask ask;
-  ask.prompt = std::move(prompt);
-  ask.max_tokens = max_tokens;
-  ask.kv_policy = policy;
-  return ask;
-}
-
-std::vector<TokenId> Want(const Ask& ask, std::int64_t count, std::int32_t page_size = 4) {
-  return FakeModel::TokensKept(ask.prompt, count, *MakePolicy(*ask.kv_policy, page_size, 16));
-}
-
-void ExpectWhole(const Answer& answer) {
-  EXPECT_EQ(answer.tokens, Want(answer.ask, answer.ask.max_tokens));
-  EXPECT_EQ(answer.reason, FinishReason::kLength);
+  return AskUnder(std::move(prompt), max_tokens, policy);
 }
 
 TEST(QuestPolicy, WholePagesOfTheBudgetAreRead) {
@@ -131,7 +118,7 @@ TEST(QuestPolicy, IsBoundedByContextAndPool) {
     engine.Run();
     EXPECT_EQ(engine[id].usage.output_tokens, most);
     EXPECT_EQ(engine[id].usage.limit, engine[exact].usage.limit);
-    EXPECT_EQ(engine[id].tokens, Want(engine[id].ask, most));
+    EXPECT_EQ(engine[id].tokens, Alone(engine[id].ask, most));
   }
 }
 
@@ -147,46 +134,6 @@ TEST(QuestPolicy, GivesUpAllThatItHas) {
     engine.FailStep();
     EXPECT_EQ(engine[other].reason, FinishReason::kFailed);
     EXPECT_EQ(engine.HeldPages(), 0) << steps;
-  }
-}
-
-// Requests of all kinds over common prefixes, in a pool that is too small for all of them.
-TEST(QuestPolicy, MixedWithOthersEachIsAnsweredAlike) {
-  for (std::uint32_t seed = 0; seed < 40; ++seed) {
-    SCOPED_TRACE(seed);
-    std::mt19937 random(seed);
-    const auto below = [&](std::uint32_t bound) { return static_cast<int>(random() % bound); };
-    const std::int32_t page_size = 1 + below(6);
-    Engine engine({.page_size = page_size,
-                   .pages = 40 + below(60),
-                   .max_batch_tokens = 6 + below(20),
-                   .headroom_tokens = 1});
-    std::vector<RequestId> ids;
-    for (int i = 0; i < 12; ++i) {
-      Ask ask;
-      ask.prompt = Join(Prompt(1 + below(2), static_cast<std::size_t>(1 + below(30))),
-                        Prompt(3 + below(3), static_cast<std::size_t>(below(20))));
-      ask.max_tokens = 1 + below(40);
-      if (const int kind = below(4); kind < 2) {
-        ask.kv_policy = kQuest;
-        ask.kv_policy->budget = page_size * (1 + below(5)) + below(3);
-      } else if (kind == 2) {
-        ask.kv_policy = KvPolicy{.type = KvPolicy::Type::kH2o, .budget = 1 + below(20)};
-      }
-      ids.push_back(engine.Submit(std::move(ask)));
-      for (int steps = below(6); steps > 0; --steps) engine.Step();
-      if (below(6) == 0) engine.Cancel(ids[static_cast<std::size_t>(below(ids.size()))]);
-    }
-    engine.Run();
-    for (const RequestId id : ids) {
-      const Answer& answer = engine[id];
-      if (answer.tokens.empty()) continue;
-      const std::int64_t count = std::ssize(answer.tokens);
-      EXPECT_EQ(answer.tokens, answer.ask.kv_policy ? Want(answer.ask, count, page_size)
-                                                    : Expected(answer.ask.prompt, count).tokens);
-    }
-    EXPECT_EQ(engine.HeldPages(), 0);
-    if (HasFailure()) return;
   }
 }
 
