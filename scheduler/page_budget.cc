@@ -138,10 +138,10 @@ void PageBudget::Compacted(Job& job, std::int64_t slots) {
 }
 
 void PageBudget::DropUnseen(Job& job) {
-  const auto [front, until] = job.policy->unseen(job.view.tokens());
-  if (until <= front) return;
+  const Policy::Unseen unseen = job.policy->unseen(job.view.tokens());
+  if (unseen.pages() == 0) return;
   const std::int64_t before = cache_.available_pages();
-  cache_.Drop(job.view, front, until);
+  cache_.Drop(job.view, unseen.front, unseen.until);
   // A page that a copy still reads is not to be had yet.
   const std::int64_t gained = cache_.available_pages() - before;
   const auto pages = static_cast<std::int64_t>(job.view.page_table().size());

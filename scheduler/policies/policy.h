@@ -13,6 +13,7 @@
 // found by anybody. The scheduler knows counts only: which keys a token sees is the model's.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -80,6 +81,7 @@ class Policy {
   struct Unseen {
     std::int64_t front = 0;
     std::int64_t until = 0;
+    std::int64_t pages() const { return std::max<std::int64_t>(until - front, 0); }
   };
   virtual Unseen unseen(std::int64_t /*tokens*/) const { return {}; }
   // A view whose unseen pages are dropped after each step never names more pages than these behind
