@@ -21,7 +21,7 @@ std::optional<Outcome> ParseOutcome(std::string_view name) {
 }
 
 std::optional<Tick> Record::tpot() const {
-  if (!first_content || tokens() < 2) return std::nullopt;
+  if (!first_content || content_events < 2 || tokens() < 2) return std::nullopt;
   return (last_content - *first_content) / (tokens() - 1);
 }
 

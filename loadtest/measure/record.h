@@ -59,7 +59,7 @@ struct Record {
   Tick ttft_scheduled() const { return *first_content - scheduled; }
   Tick latency() const { return end - sent; }
   std::int64_t tokens() const { return output_tokens >= 0 ? output_tokens : content_events; }
-  // Mean time per output token after the first; nullopt with less than two tokens.
+  // Mean time per output token after the first; nullopt with less than two tokens, or events.
   std::optional<Tick> tpot() const;
   std::optional<double> hit_rate() const;  // cached / prompt; nullopt when not told
 };

@@ -21,7 +21,7 @@ constexpr std::array<std::pair<const char*, Limit>, 3> kLimits = {
 bool Slo::Keeps(const Record& record) const {
   if (record.outcome != Outcome::kOk || !record.first_content) return false;
   if (ttft && record.ttft_scheduled() > *ttft) return false;
-  // An answer of one token has no time between tokens to break a limit with.
+  // An answer of one token, or in one event, has no time between tokens to break a limit with.
   if (itl && record.tpot().value_or(Tick(0)) > *itl) return false;
   return !latency || record.end - record.scheduled <= *latency;
 }

@@ -82,7 +82,8 @@ std::string HtmlDefinitions() {
        "between the arrivals of successive tokens; n tokens that arrive together after a gap count "
        "as n gaps of an n-th of it."},
       {"Time per output token (TPOT)",
-       "of one answer: from its first content to its last, over its tokens less one."},
+       "of one answer that came in more than one event: from its first content to its last, over "
+       "its tokens less one."},
       {"Latency", "from when the request was sent until its answer was complete."},
       {"Cached",
        "prompt tokens that the server says it had in its cache, of all prompt tokens of "

@@ -34,7 +34,7 @@ Report Plain(int count, Tick unit, const std::string& workload) {
     record.conversation = i;
     record.first_content = (i + 1) * unit;
     record.last_content = record.end = *record.first_content + 9 * unit;
-    record.output_tokens = 10;
+    record.content_events = record.output_tokens = 10;
     record.prompt_tokens = 100;
     record.cached_tokens = 50;
     report.result.records.push_back(record);

@@ -17,10 +17,22 @@ TEST(Record, TimePerTokenIsOverTheTokensAfterTheFirst) {
   Record record;
   record.first_content = Tick(100);
   record.last_content = Tick(500);
+  record.content_events = 2;
   record.output_tokens = 5;
   EXPECT_EQ(record.tpot(), Tick(100));
   record.output_tokens = 1;
   EXPECT_EQ(record.tpot(), std::nullopt);
+}
+
+// Regression: it was 0, which is the best there is.
+TEST(Record, AnAnswerInOneEventHasNoTimePerToken) {
+  Record record;
+  record.first_content = record.last_content = Tick(100);
+  record.content_events = 1;
+  record.output_tokens = 5;
+  EXPECT_EQ(record.tpot(), std::nullopt);
+  record.content_events = 2;  // which were read at once
+  EXPECT_EQ(record.tpot(), Tick(0));
 }
 
 TEST(Record, WithoutUsageEventsAreCountedAsTokens) {

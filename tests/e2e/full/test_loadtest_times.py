@@ -205,7 +205,9 @@ class Truth:
 
     @property
     def tpot(self):
-        return (self.last - self.first) / (self.turn.output - 1) if self.turn.output > 1 else None
+        if self.turn.output < 2 or len(self.contents) < 2:
+            return None
+        return (self.last - self.first) / (self.turn.output - 1)
 
     @property
     def gaps(self):
