@@ -35,8 +35,12 @@ std::string FactOf(const Report& report, std::string_view name) {
 // Numbers of conversations, from 0, in the order of their first requests.
 using Numbers = absl::flat_hash_map<std::int64_t, std::uint32_t>;
 
-// How often each conversation was drawn.
+// How often each conversation was drawn, or each slice of the measured time.
 using Draw = std::vector<std::uint32_t>;
+
+// Rates are drawn by time: answers that come in a rush come in one slice. In so many that a slice
+// is long beside an answer, and enough for an interval (Schmeiser 1982 finds 10 to 30).
+constexpr std::size_t kSlices = 30;
 
 // Times, each with the conversation it is of. Apart, because most of the way to a quantile only
 // conversations are looked at.
@@ -80,7 +84,12 @@ class Times {
 
 // What is added up by conversation.
 struct Sums {
-  double requests = 0, ok = 0, kept = 0, tokens = 0, prompt = 0, cached = 0;
+  double requests = 0, ok = 0, prompt = 0, cached = 0;
+};
+
+// What is added up by time.
+struct Done {
+  double ok = 0, kept = 0, tokens = 0;
 };
 
 constexpr std::size_t kFigures = 12;
@@ -108,7 +117,8 @@ constexpr std::array<Kind, kFigures> kKinds = {{{"TTFT p50", Ratio::Unit::kSecon
 class Sample {
  public:
   Sample(const Report& report, const Slo& slo, Numbers& numbers)
-      : seconds_(Seconds(report.result.duration - report.result.warm_up)) {
+      : warm_up_(report.result.warm_up),
+        seconds_(Seconds(report.result.duration - report.result.warm_up)) {
     for (const Record& record : report.result.records) {
       if (!report.result.Measured(record)) continue;
       const auto number = static_cast<std::uint32_t>(numbers.size());
@@ -120,16 +130,29 @@ class Sample {
   // Conversations that the other run has and this one does not are without requests here.
   void Widen(std::size_t conversations) { sums_.resize(conversations); }
 
-  Figures Of(const Draw& draw) const {
+  // Conversations in which something was asked and in which something failed.
+  double asked() const {
+    return Count([](const Sums& sums) { return sums.requests > 0; });
+  }
+  double failed() const {
+    return Count([](const Sums& sums) { return sums.ok < sums.requests; });
+  }
+
+  Figures Of(const Draw& draw, const Draw& slices) const {
     Sums sums;
     for (std::size_t i = 0; i < sums_.size(); ++i) {
       const double times = draw[i];
       sums.requests += times * sums_[i].requests;
       sums.ok += times * sums_[i].ok;
-      sums.kept += times * sums_[i].kept;
-      sums.tokens += times * sums_[i].tokens;
       sums.prompt += times * sums_[i].prompt;
       sums.cached += times * sums_[i].cached;
+    }
+    Done done;
+    for (std::size_t i = 0; i < kSlices; ++i) {
+      const double times = slices[i];
+      done.ok += times * done_[i].ok;
+      done.kept += times * done_[i].kept;
+      done.tokens += times * done_[i].tokens;
     }
     const auto ttft = ttft_.Quantiles<3>({0.5, 0.9, 0.99}, draw);
     const auto tpot = tpot_.Quantiles<2>({0.5, 0.99}, draw);
@@ -142,22 +165,35 @@ class Sample {
             tpot[1],
             latency[0],
             latency[1],
-            over(sums.ok, seconds_),
-            over(sums.tokens, seconds_),
-            over(sums.kept, seconds_),
+            over(done.ok, seconds_),
+            over(done.tokens, seconds_),
+            over(done.kept, seconds_),
             over(sums.cached, sums.prompt),
             over(sums.requests - sums.ok, sums.requests)};
   }
 
  private:
+  template <class Is>
+  double Count(Is is) const {
+    return static_cast<double>(std::count_if(sums_.begin(), sums_.end(), is));
+  }
+
+  Done& SliceOf(Tick end) {
+    const double part = seconds_ > 0 ? Seconds(end - warm_up_) / seconds_ : 0;
+    return done_[static_cast<std::size_t>(
+        std::clamp(part * kSlices, 0.0, static_cast<double>(kSlices - 1)))];
+  }
+
   void Add(const Record& record, const Slo& slo, std::uint32_t conversation) {
     if (sums_.size() <= conversation) sums_.resize(conversation + 1);
     Sums& sums = sums_[conversation];
     sums.requests += 1;
     if (record.outcome != Outcome::kOk || !record.first_content) return;
     sums.ok += 1;
-    sums.kept += slo.Keeps(record) ? 1 : 0;
-    sums.tokens += static_cast<double>(record.tokens());
+    Done& done = SliceOf(record.end);
+    done.ok += 1;
+    done.kept += slo.Keeps(record) ? 1 : 0;
+    done.tokens += static_cast<double>(record.tokens());
     if (record.hit_rate()) {
       sums.prompt += static_cast<double>(record.prompt_tokens);
       sums.cached += static_cast<double>(record.cached_tokens);
@@ -167,8 +203,10 @@ class Sample {
     latency_.Add(Seconds(record.latency()), conversation);
   }
 
+  const Tick warm_up_;
   const double seconds_;
   std::vector<Sums> sums_;  // by conversation
+  std::array<Done, kSlices> done_{};
   Times ttft_, tpot_, latency_;
 };
 
@@ -190,6 +228,14 @@ void SetInterval(std::vector<double>& draws, Ratio& ratio) {
   std::sort(draws.begin(), end);
   ratio.low = draws[static_cast<std::size_t>(0.025 * static_cast<double>(known - 1))];
   ratio.high = draws[static_cast<std::size_t>(std::ceil(0.975 * static_cast<double>(known - 1)))];
+}
+
+// Where nothing of b failed no draw of it has a failure. The most that `failed` can be of b over a
+// by Clopper and Pearson 1934: of the conversations that failed, as if each failed by itself, none
+// was b's.
+double MostFailed(const Sample& a, const Sample& b) {
+  const double chance = 1 - std::pow(0.025, 1 / a.failed());  // that the next one were b's, at most
+  return chance / (1 - chance) * a.asked() / b.asked();
 }
 
 // Gaps are not kept by request, so there is nothing to draw again.
@@ -220,16 +266,22 @@ std::vector<Ratio> Compare(const Report& a, const Report& b, std::uint64_t seed,
   sample_b.Widen(size_b);
   Draw draw_a(size_a, 1);
   Draw draw_b(size_b, 1);
-  const Figures all_a = sample_a.Of(draw_a);
-  const Figures all_b = sample_b.Of(draw_b);
+  Draw slices_a(kSlices, 1);
+  Draw slices_b(kSlices, 1);
+  const Figures all_a = sample_a.Of(draw_a, slices_a);
+  const Figures all_b = sample_b.Of(draw_b, slices_b);
 
   std::vector<std::vector<double>> drawn(kFigures);
   std::mt19937_64 random(seed);
   for (int i = 0; i < draws && size_a > 1 && size_b > 1; ++i) {
     DrawAgain(random, draw_a);
-    if (!paired) DrawAgain(random, draw_b);
-    const Figures of_a = sample_a.Of(draw_a);
-    const Figures of_b = sample_b.Of(paired ? draw_a : draw_b);
+    DrawAgain(random, slices_a);
+    if (!paired) {
+      DrawAgain(random, draw_b);
+      DrawAgain(random, slices_b);
+    }
+    const Figures of_a = sample_a.Of(draw_a, slices_a);
+    const Figures of_b = sample_b.Of(paired ? draw_a : draw_b, paired ? slices_a : slices_b);
     for (std::size_t k = 0; k < kFigures; ++k) drawn[k].push_back(Over(of_b[k], of_a[k]));
   }
 
@@ -240,6 +292,9 @@ std::vector<Ratio> Compare(const Report& a, const Report& b, std::uint64_t seed,
     Ratio ratio{kind.name, kind.unit, all_a[k],           all_b[k], Over(all_b[k], all_a[k]),
                 0,         0,         kind.more_is_better};
     SetInterval(drawn[k], ratio);
+    const bool counts_failures = std::string_view(kind.name) == "failed";
+    if (counts_failures && ratio.ratio == 0 && !std::isnan(ratio.high))
+      ratio.high = MostFailed(sample_a, sample_b);
     ratios.push_back(std::move(ratio));
     if (std::string_view(kind.name) == "TPOT p99") {
       ratios.push_back(OfGaps("ITL p50", a, b, 0.5));

@@ -10,9 +10,10 @@
 namespace banyan::loadtest {
 
 // b over a, with the 95% interval of the percentile bootstrap (Efron 1979): conversations are drawn
-// again with replacement, not requests, because turns of one are not independent. Runs of the same
-// workload draw the same conversations, so that what differs between these does not count as
-// difference between the runs. How a run would differ from itself another day is not in it.
+// again with replacement, not requests, because turns of one are not independent; for rates slices
+// of the measured time, because all conversations together always make the same number of answers.
+// Runs of the same workload draw the same ones, so that what differs between these does not count
+// as difference between the runs. How a run would differ from itself another day is not in it.
 struct Ratio {
   enum class Unit : std::uint8_t { kSeconds, kRate, kShare };
 

@@ -18,8 +18,9 @@ namespace {
 namespace bj = boost::json;
 
 constexpr char kHow[] =
-    "95% intervals by the bootstrap: conversations drawn again with replacement. How much a run "
-    "differs from itself another time is not in them: repeat both runs to know.";
+    "95% intervals by the bootstrap: conversations drawn again with replacement, for rates slices "
+    "of the measured time. How much a run differs from itself another time is not in them: repeat "
+    "both runs to know.";
 
 std::string Figure(const Ratio& ratio, double value) {
   if (std::isnan(value)) return "-";

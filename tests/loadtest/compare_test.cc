@@ -108,6 +108,58 @@ TEST(Compare, TheSameSeedDrawsTheSame) {
   EXPECT_NE(low(1), low(2));
 }
 
+// Regression: it was one point, so that every difference was clear.
+TEST(Compare, ARateHasAnIntervalWhenEverythingWasAnswered) {
+  const Report a = Plain(190, std::chrono::milliseconds(50), "w");
+  Report b = a;
+  b.result.duration = std::chrono::milliseconds(10'100);
+  for (const char* name : {"answers/s", "output tokens/s"}) {
+    const Ratio ratio = Named(Compare(a, b, 1, 500), name);
+    EXPECT_NEAR(ratio.ratio, 0.99, 0.001) << name;
+    EXPECT_LT(ratio.low, 0.989) << name;
+    EXPECT_GT(ratio.high, 1) << name;
+    EXPECT_GT(ratio.low, 0.85) << name;
+    EXPECT_LT(ratio.high, 1.15) << name;
+  }
+  Report half = Plain(190, std::chrono::milliseconds(100), "w");
+  half.result.duration = std::chrono::seconds(20);
+  const Ratio slower = Named(Compare(a, half, 1, 500), "answers/s");
+  EXPECT_DOUBLE_EQ(slower.ratio, 0.5);
+  EXPECT_TRUE(slower.clear());
+  EXPECT_FALSE(slower.better());
+}
+
+TEST(Compare, ARateOfOtherWorkloadsVariesAsItsAnswersCame) {
+  const Report even = Plain(190, std::chrono::milliseconds(50), "even");
+  Report rush = even;  // as many, at two moments
+  rush.result.facts = {{"workload", "rush"}};
+  for (std::size_t i = 0; i < rush.result.records.size(); ++i)
+    rush.result.records[i].end = std::chrono::seconds(i % 2 == 0 ? 2 : 8);
+  const Ratio same = Named(Compare(even, even, 1, 500), "answers/s");
+  const Ratio other = Named(Compare(even, rush, 1, 500), "answers/s");
+  EXPECT_DOUBLE_EQ(other.ratio, 1);
+  EXPECT_DOUBLE_EQ(same.high - same.low, 0);
+  EXPECT_LT(other.low, 0.5);
+  EXPECT_GT(other.high, 1.5);
+}
+
+// Regression: no failure at all was clearly better than a single one.
+TEST(Compare, NoFailureIsClearlyBetterThanSix) {
+  const Report none = Plain(100, std::chrono::milliseconds(2), "w");
+  const auto failed = [&](std::size_t count) {
+    Report report = none;
+    for (std::size_t i = 0; i < count; ++i)
+      report.result.records[10 * i].outcome = Outcome::kTimeout;
+    return Named(Compare(report, none, 1, 500), "failed");
+  };
+  EXPECT_EQ(failed(1).ratio, 0);
+  EXPECT_EQ(failed(1).low, 0);
+  EXPECT_NEAR(failed(1).high, 39, 1e-9);
+  EXPECT_FALSE(failed(5).clear());
+  EXPECT_TRUE(failed(6).clear());
+  EXPECT_TRUE(failed(6).better());
+}
+
 TEST(Compare, WhatCannotBeToldIsNotANumber) {
   const Report one = Plain(1, std::chrono::milliseconds(2), "w");
   const Report two = Plain(2, std::chrono::milliseconds(2), "w");
