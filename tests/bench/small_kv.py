@@ -6,6 +6,7 @@
   streaming  One answer, many times as long as its window. Its speed and the server's resident bytes, a window at a time.
 """
 import contextlib
+import json
 import statistics
 import threading
 import time
@@ -120,7 +121,7 @@ def markdown(args, before, out):
                      f"{r['resident_mib']} |")
     r = out["streaming"]
     rates, resident = r["tokens_per_s"], r["resident_mib"]
-    lines += ["", f"One answer of {r['tokens']:,} tokens with `{r['policy']}`, {r['windows']} times what it sees:", "",
+    lines += ["", f"One answer of {r['tokens']:,} tokens with `{json.dumps(r['policy'])}`, {r['windows']} times what it sees:", "",
               "| | first full window | median | last window | last quarter beside the first |", "|---|---|---|---|---|",
               f"| tokens/s | {rates[0]:.4g} | {statistics.median(rates):.4g} | {rates[-1]:.4g} | "
               f"{r['last_quarter_of_first']} |",
