@@ -183,6 +183,20 @@ TEST(Faults, AnAccessOutsideOfSharedMemory) {
   ExpectFault(HasSubstr("outside of shared memory"), WriteBehindTheEnd, 1);
 }
 
+void LoadWhatOthersWrite(int* out, const int* /*in*/) {
+  Shared<std::uint16_t> memory = DynamicShared<std::uint16_t>(0);
+  for (int i = threadIdx.x; i < 32; i += 32) memory[i] = 1;
+  std::uint32_t pairs[4];
+  LoadMatrices(pairs, memory + threadIdx.x % 4 * 8);
+  out[threadIdx.x] = static_cast<int>(pairs[0]);
+}
+
+TEST(Faults, MatricesOfWhatOtherLanesWroteWithoutABarrier) {
+  int out[32];
+  ExpectFault(HasSubstr("race"), LoadWhatOthersWrite, 32, static_cast<int*>(out),
+              static_cast<const int*>(nullptr));
+}
+
 void UseBeforeArrival(int* out, const int* in) {
   Shared<int> memory = DynamicShared<int>(0);
   CopyAsync16(memory, in);

@@ -223,6 +223,48 @@ TEST(Primitives, FragmentsMultiplyAsTheirLayoutSays) {
   ExpectProduct<Bf16>();
 }
 
+// Sixteen rows of sixteen numbers, each 24 from the last, as four matrices: by rows, then columns.
+void LoadFour(std::uint32_t* out) {
+  Shared<std::uint16_t> memory = DynamicShared<std::uint16_t>(0);
+  const unsigned lane = threadIdx.x;
+  for (unsigned i = lane; i < 256; i += 32)
+    memory[i / 16 * 24 + i % 16] = static_cast<std::uint16_t>(i);
+  __syncwarp();
+  const Shared<std::uint16_t> row = memory + (lane % 16 * 24 + lane / 16 * 8);
+  std::uint32_t pairs[4];
+  LoadMatrices(pairs, row);
+  for (unsigned m = 0; m < 4; ++m) out[lane * 8 + m] = pairs[m];
+  LoadMatricesTransposed(pairs, row);
+  for (unsigned m = 0; m < 4; ++m) out[lane * 8 + 4 + m] = pairs[m];
+}
+
+// As the PTX ISA has "Matrix fragments for ldmatrix": these four are an A operand, whose places
+// are those of products.
+TEST(Primitives, MatricesAreLoadedAsOperands) {
+  const auto out = RunInAnyOrder(256, LoadFour, 1, 32, 16 * 24 * 2);
+  for (int lane = 0; lane < 32; ++lane) {
+    for (int pair = 0; pair < 4; ++pair) {
+      const int row = lane / 4 + pair % 2 * 8;
+      const int column = lane % 4 * 2 + pair / 2 * 8;
+      const unsigned low = static_cast<unsigned>(row * 16 + column);
+      EXPECT_EQ(out[lane * 8 + pair], low | (low + 1) << 16);
+      const int first = lane % 4 * 2 + pair % 2 * 8;  // row, and the next one
+      const unsigned upper = static_cast<unsigned>(first * 16 + lane / 4 + pair / 2 * 8);
+      EXPECT_EQ(out[lane * 8 + 4 + pair], upper | (upper + 16) << 16);
+    }
+  }
+}
+
+template <class T>
+void RoundPairs(std::uint32_t* out) {
+  out[0] = RoundedPair<T>(1.0F, -2.0F);
+}
+
+TEST(Primitives, APairHasItsFirstNumberInTheLowerHalf) {
+  EXPECT_THAT(RunInAnyOrder(1, RoundPairs<Half>, 1, 1, 0), ElementsAre(0xc0003c00U));
+  EXPECT_THAT(RunInAnyOrder(1, RoundPairs<Bf16>, 1, 1, 0), ElementsAre(0xc0003f80U));
+}
+
 template <class T>
 void RoundTrip(float* out, const float* in) {
   out[threadIdx.x] = ToFloat(Rounded<T>(in[threadIdx.x]));

@@ -37,6 +37,12 @@ inline Fp8 Rounded<Fp8>(float x) {
   return {std::isnan(x) ? Fp8::kNaN : FloatToFp8(x)};
 }
 
+template <class T>
+std::uint32_t RoundedPair(float low, float high) {
+  return static_cast<std::uint32_t>(Rounded<T>(low).bits) |
+         static_cast<std::uint32_t>(Rounded<T>(high).bits) << 16;
+}
+
 // NOLINTBEGIN: these names are CUDA's
 inline unsigned __float_as_uint(float x) { return std::bit_cast<unsigned>(x); }
 inline float __uint_as_float(unsigned x) { return std::bit_cast<float>(x); }

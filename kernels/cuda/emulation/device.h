@@ -9,6 +9,7 @@
 
 #include "kernels/cuda/emulation/block.h"
 #include "kernels/cuda/emulation/convert.h"
+#include "kernels/cuda/emulation/matrices.h"
 #include "kernels/cuda/emulation/mma.h"
 #include "kernels/cuda/emulation/shared.h"
 #include "kernels/cuda/emulation/types.h"

@@ -25,7 +25,8 @@ float HalfOfPair(std::uint32_t pair, int half) {
 }
 
 template <class T>
-void MultiplyFragments(void* const* payloads, std::uint32_t /*all*/) {
+void MultiplyFragments(void* const* payloads, std::uint32_t present) {
+  if (present != 0xffffffffU) Block::Current().Fail("a product is of all lanes of a warp");
   double a[16][16];
   double b[16][8];
   for (int lane = 0; lane < 32; ++lane) {

@@ -10,6 +10,7 @@
 #define __forceinline__ inline
 #define __restrict__ __restrict
 #define __launch_bounds__(...)
+#define UNROLLED
 
 namespace banyan::kernels::cuda {
 

@@ -15,6 +15,9 @@
 #include "kernels/cuda/numbers.h"
 #include "kernels/cuda/runtime.h"
 
+// Before a loop whose every turn is to be code of its own, as that indexes registers.
+#define UNROLLED _Pragma("unroll")
+
 namespace banyan::kernels::cuda {
 
 template <class T>
@@ -67,6 +70,21 @@ __device__ __forceinline__ Fp8 Rounded<Fp8>(float x) {
 }
 
 template <class T>
+__device__ __forceinline__ std::uint32_t RoundedPair(float low, float high);
+template <>
+__device__ __forceinline__ std::uint32_t RoundedPair<Half>(float low, float high) {
+  std::uint32_t pair;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
+}
+template <>
+__device__ __forceinline__ std::uint32_t RoundedPair<Bf16>(float low, float high) {
+  std::uint32_t pair;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
+}
+
+template <class T>
 __device__ __forceinline__ void CopyAsync16(Shared<T> to, const T* from) {
   const auto address = static_cast<unsigned>(__cvta_generic_to_shared(to));
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(from) : "memory");
@@ -77,6 +95,22 @@ __device__ __forceinline__ void CommitCopies() {
 template <int kNewest>
 __device__ __forceinline__ void WaitForCopies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kNewest) : "memory");
+}
+
+__device__ __forceinline__ void LoadMatrices(std::uint32_t (&pairs)[4], Shared<std::uint16_t> row) {
+  const auto address = static_cast<unsigned>(__cvta_generic_to_shared(row));
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(pairs[0]), "=r"(pairs[1]), "=r"(pairs[2]), "=r"(pairs[3])
+               : "r"(address)
+               : "memory");
+}
+__device__ __forceinline__ void LoadMatricesTransposed(std::uint32_t (&pairs)[4],
+                                                       Shared<std::uint16_t> row) {
+  const auto address = static_cast<unsigned>(__cvta_generic_to_shared(row));
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(pairs[0]), "=r"(pairs[1]), "=r"(pairs[2]), "=r"(pairs[3])
+               : "r"(address)
+               : "memory");
 }
 
 template <class T>
