@@ -22,19 +22,18 @@ constexpr int kChunk = AttentionItem::kChunkKeys;
 constexpr int kMaxQueries = 8;
 
 struct AttendArguments {
-  const float* q;
+  Queries queries;
   AttentionWork work;
   PageView pages;
   AttentionPartials partials;
-  float scale;
   int layer;
-  int heads;
   int tiles;  // of kQueries query heads, in a group
 };
 
 // What a block has to do.
 struct Task {
-  std::int64_t row;
+  const float* q;           // of the row
+  std::int64_t first_page;  // in the tables: where the page of key 0 is, or would be
   std::int64_t item;
   int kv_head;
   int first_head;  // of the queries
@@ -47,19 +46,22 @@ struct Task {
 template <int kQueries>
 __device__ __forceinline__ Task FindTask(const AttendArguments& a) {
   const AttentionItem item = a.work.items[a.work.first_of_items + blockIdx.x];
-  const int position = a.work.positions[item.row];
-  const int group = a.heads / a.pages.kv_heads;
+  const AttentionRow row = a.work.row_keys[item.row];
+  const bool sinks = item.first_key == AttentionItem::kSinks;
+  const int heads = a.queries.heads;
+  const int group = heads / a.pages.kv_heads;
   const int tile = static_cast<int>(blockIdx.y) % a.tiles;
   Task task;
-  task.row = item.row;
+  task.q = (sinks ? a.queries.sinks_q : a.queries.q) +
+           static_cast<std::int64_t>(item.row) * heads * a.pages.head_dim;
+  task.first_page = row.first_page - (sinks ? 0 : row.dropped_pages);
   task.item = blockIdx.x;
   task.kv_head = static_cast<int>(blockIdx.y) / a.tiles;
   task.first_head = task.kv_head * group + tile * kQueries;
   task.queries = group - tile * kQueries < kQueries ? group - tile * kQueries : kQueries;
-  task.first_key = item.first_key;
-  const int oldest = a.work.window == 0 ? 0 : position + 1 - a.work.window;
-  task.begin = oldest > item.first_key ? oldest - item.first_key : 0;
-  const int seen = position + 1 - item.first_key;
+  task.first_key = sinks ? 0 : item.first_key;
+  task.begin = !sinks && row.oldest > task.first_key ? row.oldest - task.first_key : 0;
+  const int seen = sinks ? row.sinks : row.position + 1 - task.first_key;
   task.end = seen < kChunk ? seen : kChunk;
   return task;
 }
@@ -68,10 +70,9 @@ __device__ __forceinline__ Task FindTask(const AttendArguments& a) {
 __device__ __forceinline__ void FindKeys(const AttendArguments& a, const Task& task,
                                          Shared<std::int64_t> places,
                                          Shared<std::int64_t> scale_places) {
-  const std::int32_t* table = a.work.tables + a.work.first_page[task.row];
   for (int j = task.begin + threadIdx.x; j < task.end; j += kThreads) {
     const int key = task.first_key + j;
-    const std::int32_t page = table[key / a.pages.page_size];
+    const std::int32_t page = a.work.tables[task.first_page + key / a.pages.page_size];
     const std::int32_t slot = key % a.pages.page_size;
     places[j] = a.pages.KeyAt(page, a.layer, task.kv_head, slot);
     scale_places[j] = a.pages.ScaleAt(page, a.layer, task.kv_head, slot);
@@ -95,9 +96,8 @@ __device__ __forceinline__ void ScoreKeys(const AttendArguments& a, const Task& 
   float query[kQueries][kVector] = {};
   for (int n = 0; n < kQueries; ++n) {
     if (n >= task.queries || !has_dims) continue;
-    const float* from =
-        a.q + (task.row * a.heads + task.first_head + n) * a.pages.head_dim + first_dim;
-    for (int i = 0; i < kVector; ++i) query[n][i] = from[i] * a.scale;
+    const float* from = task.q + (task.first_head + n) * a.pages.head_dim + first_dim;
+    for (int i = 0; i < kVector; ++i) query[n][i] = from[i] * a.queries.scale;
   }
   for (int base = 0; base < task.end; base += kWarps * kKeys) {
     const int j = base + static_cast<int>(threadIdx.x) / kLanes;
@@ -136,7 +136,7 @@ __device__ __forceinline__ void WeighKeys(const AttendArguments& a, const Task& 
     }
     sum = WarpSum(sum);
     if (lane != 0) continue;
-    const std::int64_t at = task.item * a.heads + task.first_head + n;
+    const std::int64_t at = task.item * a.queries.heads + task.first_head + n;
     a.partials.greatest[at] = greatest;
     a.partials.sums[at] = sum;
   }
@@ -207,7 +207,7 @@ __global__ void __launch_bounds__(kThreads) AttendKernel(AttendArguments a) {
   SumValues<kFormat, kLanes, kQueries>(a, task, places, scale_places, scores, sums);
   __syncthreads();
   const int head_dim = a.pages.head_dim;
-  float* out = a.partials.values + (task.item * a.heads + task.first_head) * head_dim;
+  float* out = a.partials.values + (task.item * a.queries.heads + task.first_head) * head_dim;
   for (int i = threadIdx.x; i < task.queries * head_dim; i += kThreads) {
     float sum = 0.0F;
     for (int warp = 0; warp < kWarps; ++warp) sum += sums[warp * kQueries * head_dim + i];
@@ -240,7 +240,7 @@ __global__ void MergeKernel(AttentionWork work, AttentionPartials partials, int 
 
 template <KvFormat kFormat, int kLanes, int kQueries>
 void LaunchAttend(Stream stream, AttendArguments arguments) {
-  const int group = arguments.heads / arguments.pages.kv_heads;
+  const int group = arguments.queries.heads / arguments.pages.kv_heads;
   arguments.tiles = (group + kQueries - 1) / kQueries;
   const dim3 grid(static_cast<unsigned>(arguments.work.item_count),
                   static_cast<unsigned>(arguments.pages.kv_heads * arguments.tiles));
@@ -251,7 +251,7 @@ void LaunchAttend(Stream stream, AttendArguments arguments) {
 // The fewest lanes that hold a head, and the fewest queries that hold a group.
 template <KvFormat kFormat, int kLanes>
 void LaunchGroup(Stream stream, const AttendArguments& arguments) {
-  const int group = arguments.heads / arguments.pages.kv_heads;
+  const int group = arguments.queries.heads / arguments.pages.kv_heads;
   if (group == 1) return LaunchAttend<kFormat, kLanes, 1>(stream, arguments);
   if (group == 2) return LaunchAttend<kFormat, kLanes, 2>(stream, arguments);
   if (group <= 4) return LaunchAttend<kFormat, kLanes, 4>(stream, arguments);
@@ -284,19 +284,19 @@ void LaunchFormat(Stream stream, const AttendArguments& arguments) {
 
 }  // namespace
 
-void Attend(Stream stream, const float* q, std::int32_t heads, float scale,
-            const AttentionWork& work, const PageView& pages, std::int32_t layer,
-            const AttentionPartials& partials, Output out) {
+void Attend(Stream stream, const Queries& queries, const AttentionWork& work, const PageView& pages,
+            std::int32_t layer, const AttentionPartials& partials, Output out) {
   if (work.rows == 0) return;
   Require(pages.head_dim % kVector == 0 && pages.head_dim <= kMaxHeadDim,
           "a head of these dimensions does not fit a warp");
-  Require(heads % pages.kv_heads == 0 && heads / pages.kv_heads <= kMaxGroup,
+  Require(queries.heads % pages.kv_heads == 0 && queries.heads / pages.kv_heads <= kMaxGroup,
           "query heads are whole groups, and not too many of them");
-  LaunchFormat(stream, {q, work, pages, partials, scale, layer, heads, 1});
+  LaunchFormat(stream, {queries, work, pages, partials, layer, 1});
+  const auto heads = static_cast<unsigned>(queries.heads);
   ForType(out.type, [&](auto number) {
     using T = decltype(number);
-    Launch(MergeKernel<T>, dim3(static_cast<unsigned>(work.rows), static_cast<unsigned>(heads)),
-           kThreads, 0, stream, work, partials, pages.head_dim, static_cast<T*>(out.data));
+    Launch(MergeKernel<T>, dim3(static_cast<unsigned>(work.rows), heads), kThreads, 0, stream, work,
+           partials, pages.head_dim, static_cast<T*>(out.data));
   });
 }
 

@@ -12,6 +12,7 @@
 #include "kernels/cuda/step_plan.h"
 #include "kernels/half.h"
 #include "kernels/require.h"
+#include "kernels/runs.h"
 #include "kernels/small_floats.h"
 
 namespace banyan::kernels {
@@ -46,6 +47,8 @@ struct CudaBackend::State {
 
   cuda::Stream stream() const { return owned.stream; }
   cuda::Output OutputOf(Input& in) const { return {in.data(), options.numbers}; }
+  const float* TurnForSinks(const Activations& q, const Rope* rope,
+                            const cuda::StepPlan::Attention& attention);
 
   OwnedStream owned;
   Options options;
@@ -66,6 +69,7 @@ struct CudaBackend::State {
   DeviceBuffer up;
   DeviceBuffer logits;
   DeviceBuffer greatest_ids;
+  DeviceBuffer sinks_q;
   DeviceBuffer greatest;
   DeviceBuffer sums;
   DeviceBuffer values;
@@ -262,11 +266,10 @@ void CudaBackend::RopeAndStore(Activations& q, Activations& k, const Activations
   Require(k.cols() == state.shape.kv_heads * state.shape.head_dim && v.cols() == k.cols() &&
               q.cols() % state.shape.head_dim == 0,
           "RopeAndStore: shapes differ");
+  CheckRuns(runs, std::min({q.max_rows(), k.max_rows(), v.max_rows()}), state.shape);
   if (runs.empty()) return;
   const float* angles = state.plan.Angles(rope, runs, state.stream());
   const cuda::StepPlan::Attention& plan = state.plan.Attend(runs, state.shape.page_size, 0);
-  Require(plan.device.rows <= std::min({q.max_rows(), k.max_rows(), v.max_rows()}),
-          "RopeAndStore: too many rows");
   cuda::RopeAndStore(state.stream(),
                      {.q = q.data(),
                       .k = k.data(),
@@ -280,18 +283,43 @@ void CudaBackend::RopeAndStore(Activations& q, Activations& k, const Activations
                      state.pages, layer);
 }
 
+// Queries of the rows that see sinks as these meet them; null where there are none.
+const float* CudaBackend::State::TurnForSinks(const Activations& q, const Rope* rope,
+                                              const cuda::StepPlan::Attention& attention) {
+  if (attention.host.sink_rows.empty()) return nullptr;
+  Require(rope != nullptr, "attention knows the rope where windows have sinks");
+  sinks_q.Grow(BytesOf(std::int64_t{attention.device.rows} * q.cols(), sizeof(float)));
+  const float* angles = plan.SinkAngles(*rope, attention, stream());
+  cuda::TurnForSinks(stream(),
+                     {.q = q.data(),
+                      .heads = q.cols() / shape.head_dim,
+                      .head_dim = shape.head_dim,
+                      .format = shape.format,
+                      .rows = attention.sink_rows,
+                      .count = static_cast<std::int32_t>(attention.host.sink_rows.size()),
+                      .angles = angles,
+                      .dims = rope->dims,
+                      .pairs = rope->pairs},
+                     sinks_q.as<float>());
+  return sinks_q.as<float>();
+}
+
 void CudaBackend::Attend(const Activations& q, const AttentionSpan& span,
                          std::span<const RowRun> runs, std::int32_t layer, Input& out) {
   constexpr std::int32_t kMaxItems = 16384;  // at once; partials are of so many
   State& state = *state_;
   Require(0 <= layer && layer < state.shape.layers, "Attend: no such layer");
   Require(q.cols() % state.shape.head_dim == 0 && out.cols() == q.cols(), "Attend: shapes differ");
+  CheckRuns(runs, std::min(q.max_rows(), out.max_rows()), state.shape);
   if (runs.empty()) return;
   const cuda::StepPlan::Attention& plan =
       state.plan.Attend(runs, state.shape.page_size, span.window);
-  Require(plan.device.rows <= std::min(q.max_rows(), out.max_rows()), "Attend: too many rows");
   const std::vector<std::int32_t>& first_item = plan.host.first_item;
   const std::int32_t heads = q.cols() / state.shape.head_dim;
+  const cuda::Queries queries{.q = q.data(),
+                              .sinks_q = state.TurnForSinks(q, span.rope, plan),
+                              .heads = heads,
+                              .scale = span.scale};
   cuda::AttentionWork part = plan.device;
   for (part.first_row = 0; part.first_row < plan.device.rows; part.first_row += part.rows) {
     part.first_of_items = first_item[static_cast<std::size_t>(part.first_row)];
@@ -304,7 +332,7 @@ void CudaBackend::Attend(const Activations& q, const AttentionSpan& span,
     state.greatest.Grow(BytesOf(units, sizeof(float)));
     state.sums.Grow(BytesOf(units, sizeof(float)));
     state.values.Grow(BytesOf(units * state.shape.head_dim, sizeof(float)));
-    cuda::Attend(state.stream(), q.data(), heads, span.scale, part, state.pages, layer,
+    cuda::Attend(state.stream(), queries, part, state.pages, layer,
                  {state.greatest.as<float>(), state.sums.as<float>(), state.values.as<float>()},
                  state.OutputOf(out));
   }

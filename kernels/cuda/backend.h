@@ -111,7 +111,6 @@ class CudaBackend {
   void MatMulGreatest(const Linear& linear, const Input& in, std::span<std::int32_t> out);
   void RopeAndStore(Activations& q, Activations& k, const Activations& v, const Rope& rope,
                     std::span<const RowRun> runs, std::int32_t layer);
-  // No run has a window of its own.
   void Attend(const Activations& q, const AttentionSpan& span, std::span<const RowRun> runs,
               std::int32_t layer, Input& out);
   void ReadRow(const Activations& x, std::int32_t row, std::span<float> out) const;

@@ -62,28 +62,54 @@ struct RopeStep {
   RopePairs pairs = RopePairs::kNeighbours;
   const std::int64_t* slots = nullptr;  // page * page_size + slot, for each row
 };
-// Turns q and k, and rounds k and v into their slots.
+// Turns q and k, puts both into the basis that the pages keep keys in (SpreadsKeys), and rounds k
+// and v into their slots.
 void RopeAndStore(Stream stream, const RopeStep& step, const PageView& pages, std::int32_t layer);
 
 // The first slots of a page to another page, in all layers: for copy-on-write. No page is both read
 // and written, or written twice.
 void CopySlots(Stream stream, const SlotCopy* copies, std::int32_t count, const PageView& pages);
 
+// Of a step, the queries that see attention sinks at a distance (kernels/key_window.h).
+struct SinkStep {
+  const float* q = nullptr;  // [rows of the step, heads * head_dim], as RopeAndStore leaves them
+  std::int32_t heads = 0;
+  std::int32_t head_dim = 0;
+  KvFormat format = KvFormat::kF16;    // of the pages
+  const std::int32_t* rows = nullptr;  // those that do, `count` of them
+  std::int32_t count = 0;
+  const float* angles = nullptr;  // [count], of how far each is to be turned
+  std::int32_t dims = 0;          // as RopeStep has it
+  RopePairs pairs = RopePairs::kNeighbours;
+};
+// out[r] = q[r], turned by its angles, of those rows; others are left.
+void TurnForSinks(Stream stream, const SinkStep& step, float* out);
+
 // A chunk of kChunkKeys keys, counted from key 0, that a row attends to.
 struct AttentionItem {
   static constexpr std::int32_t kChunkKeys = 256;
+  static constexpr std::int32_t kSinks = -1;
   std::int32_t row = 0;
-  std::int32_t first_key = 0;  // a multiple of kChunkKeys
+  // A multiple of kChunkKeys; or kSinks: the row's sinks, which are in the first chunk.
+  std::int32_t first_key = 0;
+};
+
+// What a row sees: keys 0 .. sinks - 1, and oldest .. position, both counted from key 0. Pages of
+// its table are where key 0's is, and `dropped_pages` before where they would be for the latter.
+struct AttentionRow {
+  std::int64_t first_page = 0;  // in AttentionWork::tables
+  std::int64_t dropped_pages = 0;
+  std::int32_t position = 0;
+  std::int32_t oldest = 0;
+  std::int32_t sinks = 0;  // <= KeyWindow::kMaxSinks; they are met by the query of sinks_q
 };
 
 // What a step attends to, the same for all its layers that have one window (attention_plan.h).
 struct AttentionWork {
-  const AttentionItem* items = nullptr;      // row after row, chunks in order
+  const AttentionItem* items = nullptr;      // row after row: sinks, then chunks in order
   const std::int32_t* first_item = nullptr;  // [rows + 1]
-  const std::int32_t* positions = nullptr;   // [rows]
-  const std::int64_t* first_page = nullptr;  // [rows]: where a row's table begins in `tables`
+  const AttentionRow* row_keys = nullptr;    // [rows]
   const std::int32_t* tables = nullptr;      // page ids
-  std::int32_t window = 0;                   // 0: all keys up to a row's own
   // The part of it that is to be done: rows, and their items.
   std::int32_t first_row = 0;
   std::int32_t rows = 0;
@@ -102,10 +128,17 @@ struct AttentionPartials {
 inline constexpr std::int32_t kMaxHeadDim = 256;  // of Attend; a multiple of 8
 inline constexpr std::int32_t kMaxGroup = 64;     // query heads of one KV head
 
-// Attention of q ([rows, heads * head_dim]) over pages: split over chunks, whose partials are
-// merged in their order. Dao et al., "Flash-Decoding for long-context inference", 2023.
-void Attend(Stream stream, const float* q, std::int32_t heads, float scale,
-            const AttentionWork& work, const PageView& pages, std::int32_t layer,
-            const AttentionPartials& partials, Output out);
+// [rows of the step, heads * head_dim]
+struct Queries {
+  const float* q = nullptr;
+  const float* sinks_q = nullptr;  // of TurnForSinks; null where no row sees sinks
+  std::int32_t heads = 0;
+  float scale = 1.0F;  // of the scores
+};
+
+// Attention over pages: split over chunks, whose partials are merged in their order. Dao et al.,
+// "Flash-Decoding for long-context inference", 2023.
+void Attend(Stream stream, const Queries& queries, const AttentionWork& work, const PageView& pages,
+            std::int32_t layer, const AttentionPartials& partials, Output out);
 
 }  // namespace banyan::kernels::cuda

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/cuda/device.h"
+#include "kernels/cuda/pages.h"
 #include "kernels/cuda/reduce.cuh"
 #include "kernels/kv_shape.h"
 
@@ -40,26 +41,14 @@ __device__ __forceinline__ unsigned GreatestMagnitude(const float* x, int head_d
 
 // Rounds a head's key or value into a slot, by a warp.
 template <KvFormat kFormat>
-__device__ __forceinline__ void StoreHead(const float* x, int head_dim, std::byte* slot,
-                                          Half* /*scale*/) {
+__device__ __forceinline__ void StoreHead(const float* x, int head_dim, std::byte* slot) {
   using Type = typename KvNumber<kFormat>::Type;
   auto* out = reinterpret_cast<Type*>(slot);
   for (int i = threadIdx.x % kWarp; i < head_dim; i += kWarp) out[i] = Rounded<Type>(x[i]);
 }
 
-// A head with an infinity or a NaN is all NaN.
-template <>
-__device__ __forceinline__ void StoreHead<KvFormat::kFp8>(const float* x, int head_dim,
-                                                          std::byte* slot, Half* /*scale*/) {
-  auto* out = reinterpret_cast<Fp8*>(slot);
-  const bool finite = GreatestMagnitude(x, head_dim) < 0x7f800000U;
-  for (int i = threadIdx.x % kWarp; i < head_dim; i += kWarp)
-    out[i] = finite ? Rounded<Fp8>(x[i]) : Fp8{Fp8::kNaN};
-}
-
-template <>
-__device__ __forceinline__ void StoreHead<KvFormat::kInt8>(const float* x, int head_dim,
-                                                           std::byte* slot, Half* scale) {
+__device__ __forceinline__ void StoreCodes(const float* x, int head_dim, std::byte* slot,
+                                           Half* scale) {
   constexpr std::uint16_t kInfinity = 0x7c00;
   constexpr std::uint16_t kNaN = 0x7e00;
   auto* out = reinterpret_cast<std::int8_t*>(slot);
@@ -72,6 +61,37 @@ __device__ __forceinline__ void StoreHead<KvFormat::kInt8>(const float* x, int h
     out[i] = static_cast<std::int8_t>(fminf(fmaxf(code, -127.0F), 127.0F));
   }
   if (threadIdx.x % kWarp == 0) *scale = kept;
+}
+
+// Of one token and head, by a warp: a lane reads numbers lane, lane + 32, .. alone. `at` and
+// `scale_at` are where the slot and its scale are (PageView).
+template <KvFormat kFormat>
+__device__ __forceinline__ void StoreKeyAndValue(const float* key, const float* value,
+                                                 const PageView& pages, std::int64_t at,
+                                                 std::int64_t scale_at) {
+  const int head_dim = pages.head_dim;
+  std::byte* to = pages.memory + at;
+  std::byte* value_to = to + pages.values_after();
+  if constexpr (kFormat == KvFormat::kInt8) {
+    auto* scale = reinterpret_cast<Half*>(pages.memory + scale_at);
+    StoreCodes(key, head_dim, to, scale);
+    StoreCodes(value, head_dim, value_to, scale + pages.page_size);
+  } else if constexpr (kFormat == KvFormat::kFp8) {
+    // There is no infinity: a token with one or a NaN in its key or value is all NaN.
+    constexpr unsigned kInfinity = 0x7f800000U;
+    const unsigned key_most = GreatestMagnitude(key, head_dim);
+    const unsigned value_most = GreatestMagnitude(value, head_dim);
+    if (key_most < kInfinity && value_most < kInfinity) {
+      StoreHead<kFormat>(key, head_dim, to);
+      StoreHead<kFormat>(value, head_dim, value_to);
+      return;
+    }
+    for (int i = threadIdx.x % kWarp; i < head_dim; i += kWarp)
+      to[i] = value_to[i] = std::byte{Fp8::kNaN};
+  } else {
+    StoreHead<kFormat>(key, head_dim, to);
+    StoreHead<kFormat>(value, head_dim, value_to);
+  }
 }
 
 inline constexpr int kVector = 8;  // numbers that a lane reads at once

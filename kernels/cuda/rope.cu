@@ -1,6 +1,7 @@
 // Rotary position embedding, and keys and values into their pages.
 
 #include "kernels/cuda/device.h"
+#include "kernels/cuda/hadamard.cuh"
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/kv_numbers.cuh"
 #include "kernels/cuda/reduce.cuh"
@@ -38,7 +39,7 @@ __device__ __forceinline__ void Turn(const float2* angles, int dims, float* head
   }
 }
 
-// A block has a row, a warp every fourth of its heads: queries, then keys, then values.
+// A block has a row, a warp every fourth of its heads: queries, then keys with their values.
 template <KvFormat kFormat, RopePairs kPairs>
 __global__ void RopeAndStoreKernel(RopeStep step, PageView pages, int layer) {
   const std::int64_t row = blockIdx.x;
@@ -47,25 +48,42 @@ __global__ void RopeAndStoreKernel(RopeStep step, PageView pages, int layer) {
   const std::int64_t slot = step.slots[row];
   const auto page = static_cast<std::int32_t>(slot / pages.page_size);
   const auto within = static_cast<std::int32_t>(slot % pages.page_size);
-  const int all = step.heads + 2 * pages.kv_heads;
+  const int all = step.heads + pages.kv_heads;
   for (int head = threadIdx.x / kWarp; head < all; head += kWarps) {
-    if (head < step.heads) {
-      Turn<kPairs>(angles, step.dims, step.q + (row * step.heads + head) * head_dim);
-      continue;
-    }
-    const bool is_key = head < step.heads + pages.kv_heads;
-    const int kv_head = is_key ? head - step.heads : head - step.heads - pages.kv_heads;
+    const bool is_query = head < step.heads;
+    const int kv_head = head - step.heads;
     const std::int64_t at = (row * pages.kv_heads + kv_head) * head_dim;
-    if (is_key) {
-      Turn<kPairs>(angles, step.dims, step.k + at);
-      __syncwarp();  // lanes now read what others turned
+    float* turned = is_query ? step.q + (row * step.heads + head) * head_dim : step.k + at;
+    Turn<kPairs>(angles, step.dims, turned);
+    if (is_query && !SpreadsKeys(kFormat)) continue;
+    __syncwarp();  // lanes now read what others turned
+    if constexpr (SpreadsKeys(kFormat)) SpreadHead(turned, head_dim, turned);
+    if (is_query) continue;
+    StoreKeyAndValue<kFormat>(turned, step.v + at, pages, pages.KeyAt(page, layer, kv_head, within),
+                              pages.ScaleAt(page, layer, kv_head, within));
+  }
+}
+
+// A block has a row, a warp every fourth of its queries.
+template <bool kSpreads, RopePairs kPairs>
+__global__ void TurnForSinksKernel(SinkStep step, float* __restrict__ out) {
+  const std::int64_t row = step.rows[blockIdx.x];
+  const int head_dim = step.head_dim;
+  const auto* angles =
+      reinterpret_cast<const float2*>(step.angles) + std::int64_t{blockIdx.x} * (step.dims / 2);
+  for (int head = threadIdx.x / kWarp; head < step.heads; head += kWarps) {
+    const std::int64_t at = (row * step.heads + head) * head_dim;
+    if constexpr (kSpreads) {
+      SpreadHead(step.q + at, head_dim, out + at);  // back
+    } else {
+      for (int i = threadIdx.x % kWarp; i < head_dim; i += kWarp) out[at + i] = step.q[at + i];
     }
-    StoreHead<kFormat>(
-        (is_key ? step.k : step.v) + at, head_dim,
-        pages.memory + pages.KeyAt(page, layer, kv_head, within) +
-            (is_key ? 0 : pages.values_after()),
-        reinterpret_cast<Half*>(pages.memory + pages.ScaleAt(page, layer, kv_head, within)) +
-            (is_key ? 0 : pages.page_size));
+    __syncwarp();
+    Turn<kPairs>(angles, step.dims, out + at);
+    if constexpr (kSpreads) {
+      __syncwarp();
+      SpreadHead(out + at, head_dim, out + at);
+    }
   }
 }
 
@@ -89,6 +107,7 @@ void RopeAngles(Stream stream, const std::int32_t* positions, const double* freq
 void RopeAndStore(Stream stream, const RopeStep& step, const PageView& pages, std::int32_t layer) {
   if (step.rows == 0) return;
   Require(step.dims % 2 == 0 && step.dims <= pages.head_dim, "rope turns whole pairs of a head");
+  Require(!SpreadsKeys(pages.format) || pages.head_dim <= kMaxHeadDim, "a warp holds a head");
   switch (pages.format) {
     case KvFormat::kF16:
       return LaunchRope<KvFormat::kF16>(stream, step, pages, layer);
@@ -102,6 +121,21 @@ void RopeAndStore(Stream stream, const RopeStep& step, const PageView& pages, st
       break;
   }
   RequireFailed("a format of pages outside kPageFormats");
+}
+
+void TurnForSinks(Stream stream, const SinkStep& step, float* out) {
+  if (step.count == 0) return;
+  Require(step.dims % 2 == 0 && step.dims <= step.head_dim, "rope turns whole pairs of a head");
+  const bool spreads = SpreadsKeys(step.format);
+  Require(!spreads || step.head_dim <= kMaxHeadDim, "a warp holds a head");
+  constexpr RopePairs kNeighbours = RopePairs::kNeighbours;
+  constexpr RopePairs kHalves = RopePairs::kHalves;
+  const auto kernel =
+      step.pairs == kNeighbours
+          ? (spreads ? TurnForSinksKernel<true, kNeighbours>
+                     : TurnForSinksKernel<false, kNeighbours>)
+          : (spreads ? TurnForSinksKernel<true, kHalves> : TurnForSinksKernel<false, kHalves>);
+  Launch(kernel, static_cast<unsigned>(step.count), kThreads, 0, stream, step, out);
 }
 
 }  // namespace banyan::kernels::cuda

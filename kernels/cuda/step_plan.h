@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "kernels/cuda/angle_table.h"
 #include "kernels/cuda/attention_plan.h"
 #include "kernels/cuda/device_buffer.h"
 #include "kernels/cuda/staging.h"
@@ -19,7 +20,8 @@ namespace banyan::kernels::cuda {
 
 class StepPlan {
  public:
-  explicit StepPlan(Staging& staging) : staging_(staging) {}
+  explicit StepPlan(Staging& staging)
+      : staging_(staging), angles_(staging), sink_angles_(staging) {}
 
   // [rows, dims / 2][2], as RopeAngles writes them.
   const float* Angles(const Rope& rope, std::span<const RowRun> runs, Stream stream);
@@ -28,34 +30,31 @@ class StepPlan {
     AttentionPlan host;
     AttentionWork device;  // all of it
     const std::int64_t* slots = nullptr;
+    const std::int32_t* sink_rows = nullptr;
   };
   // Valid until the next call.
   const Attention& Attend(std::span<const RowRun> runs, std::int32_t page_size,
                           std::int64_t window);
+  // Of the plan's sink_rows, by how far they are to be turned.
+  const float* SinkAngles(const Rope& rope, const Attention& attention, Stream stream);
 
  private:
   // Runs by what they hold.
   using Key = std::vector<std::int64_t>;
-  struct KeptAngles {
-    Key runs;
-    std::vector<double> frequencies;
-    DeviceBuffer device_frequencies;
-    DeviceBuffer positions;
-    DeviceBuffer angles;
-  };
   struct KeptAttention {
     Key runs;
     std::int64_t window = 0;
     Attention plan;
-    DeviceBuffer items, first_item, positions, first_page, tables, slots;
+    DeviceBuffer items, first_item, row_keys, tables, slots, sink_rows;
   };
   void Upload(KeptAttention& kept);
 
   Staging& staging_;
-  Key key_;
-  std::array<KeptAngles, 2> angles_;
+  AngleTable angles_;
+  AngleTable sink_angles_;
+  std::vector<std::int32_t> positions_;  // scratch
+  Key key_;                              // scratch
   std::array<KeptAttention, 2> attention_;
-  std::size_t newest_angles_ = 0;
   std::size_t newest_attention_ = 0;
 };
 

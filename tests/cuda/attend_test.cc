@@ -43,8 +43,8 @@ void ExpectExact(const Heads& h, const std::vector<std::int32_t>& lengths, std::
                std::string(LayoutOf(h.format).name) + ", window " + std::to_string(window));
   const Sequences sequences(h, lengths, 1);
   const Rows q = Queries(h, rows * static_cast<std::int32_t>(lengths.size()), 2);
-  EXPECT_LE(WorstError(sequences.Attend(q, rows, window), sequences.Reference(q, rows, window)),
-            kBound);
+  const Asked asked{.rows = rows, .window = window};
+  EXPECT_LE(WorstError(sequences.Attend(q, asked), sequences.Reference(q, asked)), kBound);
 }
 
 TEST(Attend, MatchesDoublePrecisionInEveryFormatAndHeadSize) {
@@ -78,9 +78,9 @@ TEST(Attend, ARowsBitsDoNotDependOnItsBatch) {
   const Heads h{4, 2, 64, 16, KvFormat::kF16};
   const Sequences sequences(h, {300, 5, 70}, 3);
   const Rows q = Queries(h, 6, 4);
-  const Row together = sequences.Attend(q, 2, 0);
+  const Row together = sequences.Attend(q, {.rows = 2});
   for (std::int32_t s = 0; s < 3; ++s) {
-    const Row alone = sequences.AttendAlone(q, s, 2, 0);
+    const Row alone = sequences.AttendAlone(q, s, {.rows = 2});
     EXPECT_TRUE(std::equal(alone.begin(), alone.end(),
                            together.begin() + static_cast<std::ptrdiff_t>(alone.size()) * s));
   }
@@ -90,10 +90,10 @@ TEST(Attend, BitsDoNotDependOnTheOrderOfThreadsAndNothingRaces) {
   const Heads h{4, 2, 64, 16, KvFormat::kInt8};
   const Sequences sequences(h, {300, 33}, 5);
   const Rows q = Queries(h, 2, 6);
-  const Row expected = sequences.Attend(q, 1, 0);
+  const Row expected = sequences.Attend(q, {});
   for (std::uint64_t seed = 0; seed < 2; ++seed) {
     Trial trial({.seed = seed});
-    EXPECT_EQ(sequences.Attend(q, 1, 0), expected);
+    EXPECT_EQ(sequences.Attend(q, {}), expected);
     EXPECT_THAT(trial.failures(), IsEmpty());
   }
 }
@@ -103,11 +103,11 @@ TEST(Attend, APageThatIsOneOffIsSeen) {
   const Heads h{2, 1, 64, 16, KvFormat::kF16};
   Sequences sequences(h, {64}, 7);
   const Rows q = Queries(h, 1, 8);
-  const std::vector<double> expected = sequences.Reference(q, 1, 0);
-  EXPECT_LE(WorstError(sequences.Attend(q, 1, 0), expected), kBound);
+  const std::vector<double> expected = sequences.Reference(q, {});
+  EXPECT_LE(WorstError(sequences.Attend(q, {}), expected), kBound);
   std::vector<std::int32_t>& table = sequences.table(0);
   table[1] = table[2];
-  EXPECT_GT(WorstError(sequences.Attend(q, 1, 0), expected), 100 * kBound);
+  EXPECT_GT(WorstError(sequences.Attend(q, {}), expected), 100 * kBound);
 }
 
 TEST(AttentionPlan, HasAnItemForEveryChunkThatIsSeen) {

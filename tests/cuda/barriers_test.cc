@@ -59,7 +59,7 @@ TEST(Barriers, OfAttention) {
     const Heads h{heads, 1, 64, 16, KvFormat::kF16};
     const Sequences sequences(h, {AttentionItem::kChunkKeys + 20}, 4);
     const Rows q = RandomRows(1, heads * 64, 5);
-    ExpectBarriersNeeded(4, [&] { sequences.Attend(q, 1, 0); });
+    ExpectBarriersNeeded(4, [&] { sequences.Attend(q, {}); });
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -22,6 +23,8 @@ class DeviceArray {
     Synchronize(nullptr);
   }
   ~DeviceArray() { Free(memory_); }
+  DeviceArray(DeviceArray&& other) noexcept
+      : count_(other.count_), memory_(std::exchange(other.memory_, nullptr)) {}
   DeviceArray(const DeviceArray&) = delete;
   DeviceArray& operator=(const DeviceArray&) = delete;
 

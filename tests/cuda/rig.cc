@@ -27,12 +27,13 @@ std::int32_t CountPages(const Heads& heads, const std::vector<std::int32_t>& len
   return count;
 }
 
-Rows KeptRows(const Heads& heads, Rows rows) {
+// Every run of head_dim values of every row as `of` makes it.
+template <class Of>
+Rows EachHead(const Heads& heads, Rows rows, const Of& of) {
   for (Row& row : rows) {
-    for (std::int32_t at = 0; at < heads.kv_heads * heads.head_dim; at += heads.head_dim) {
-      const Row kept =
-          kernels::testing::Kept(heads.format, std::span(row).subspan(at, heads.head_dim));
-      std::ranges::copy(kept, row.begin() + at);
+    for (std::size_t at = 0; at < row.size(); at += heads.head_dim) {
+      const Row made = of(heads.format, std::span(row).subspan(at, heads.head_dim));
+      std::ranges::copy(made, row.begin() + static_cast<std::ptrdiff_t>(at));
     }
   }
   return rows;
@@ -61,31 +62,73 @@ Pages::Pages(const Heads& heads, std::int32_t layers, std::int32_t count) {
 }
 
 DevicePlan::DevicePlan(std::span<const RowRun> runs, std::int32_t page_size, std::int64_t window)
-    : DevicePlan(Made(runs, page_size, window), window) {}
+    : DevicePlan(Made(runs, page_size, window)) {}
 
-DevicePlan::DevicePlan(const AttentionPlan& plan, std::int64_t window)
-    : window_(window),
-      items_(plan.items),
+DevicePlan::DevicePlan(const AttentionPlan& plan)
+    : items_(plan.items),
       first_item_(plan.first_item),
-      positions_(plan.positions),
-      first_page_(plan.first_page),
+      rows_(plan.rows),
       tables_(plan.tables),
-      slots_(plan.slots) {}
+      slots_(plan.slots),
+      sink_rows_(plan.sink_rows),
+      sink_turns_(plan.sink_turns) {}
 
 AttentionWork DevicePlan::work() const {
   return {.items = items_.data(),
           .first_item = first_item_.data(),
-          .positions = positions_.data(),
-          .first_page = first_page_.data(),
+          .row_keys = rows_.data(),
           .tables = tables_.data(),
-          .window = static_cast<std::int32_t>(window_),
-          .rows = static_cast<std::int32_t>(positions_.size()),
+          .rows = static_cast<std::int32_t>(rows_.size()),
           .item_count = static_cast<std::int32_t>(items_.size())};
+}
+
+std::vector<double> Turned(std::span<const float> head, const Rope& rope, double positions) {
+  std::vector<double> out(head.begin(), head.end());
+  const bool halves = rope.pairs == RopePairs::kHalves;
+  for (std::int32_t pair = 0; pair < rope.dims / 2; ++pair) {
+    const std::int32_t a = halves ? pair : 2 * pair;
+    const std::int32_t b = halves ? pair + rope.dims / 2 : 2 * pair + 1;
+    const double angle =
+        positions * std::pow(static_cast<double>(rope.base), -2.0 * pair / rope.dims);
+    out[a] = head[a] * std::cos(angle) - head[b] * std::sin(angle);
+    out[b] = head[a] * std::sin(angle) + head[b] * std::cos(angle);
+  }
+  return out;
+}
+
+DeviceArray<float> AnglesOf(const Rope& rope, const DeviceArray<std::int32_t>& positions) {
+  std::vector<double> frequencies;
+  for (std::int32_t pair = 0; pair < rope.dims / 2; ++pair)
+    frequencies.push_back(std::pow(static_cast<double>(rope.base), -2.0 * pair / rope.dims));
+  const DeviceArray<double> device_frequencies(frequencies);
+  DeviceArray<float> angles(positions.size() * static_cast<std::size_t>(rope.dims));
+  RopeAngles(nullptr, positions.data(), device_frequencies.data(),
+             static_cast<std::int32_t>(positions.size()), rope.dims / 2, angles.data());
+  return angles;
+}
+
+void DevicePlan::TurnForSinks(const float* q, const Heads& heads, const Rope& rope,
+                              float* out) const {
+  const DeviceArray<float> angles = AnglesOf(rope, sink_turns_);
+  cuda::TurnForSinks(nullptr,
+                     {.q = q,
+                      .heads = heads.heads,
+                      .head_dim = heads.head_dim,
+                      .format = heads.format,
+                      .rows = sink_rows_.data(),
+                      .count = static_cast<std::int32_t>(sink_rows_.size()),
+                      .angles = angles.data(),
+                      .dims = rope.dims,
+                      .pairs = rope.pairs},
+                     out);
 }
 
 Sequences::Sequences(const Heads& heads, const std::vector<std::int32_t>& lengths,
                      std::uint32_t seed)
-    : heads_(heads), lengths_(lengths), pages_(heads, 2, CountPages(heads, lengths)) {
+    : heads_(heads),
+      rope_{.dims = heads.head_dim / 2, .base = 100.0F, .pairs = heads.pairs},
+      lengths_(lengths),
+      pages_(heads, 2, CountPages(heads, lengths)) {
   std::vector<std::int32_t> ids(CountPages(heads, lengths));
   std::iota(ids.begin(), ids.end(), 0);
   std::shuffle(ids.begin(), ids.end(), std::mt19937(seed));
@@ -115,31 +158,48 @@ void Sequences::Store() {
                   .heads = 1,
                   .slots = plan.slots()},
                  pages_.view(), kLayer);
-    keys_[s] = KeptRows(heads_, keys_[s]);
-    values_[s] = KeptRows(heads_, values_[s]);
+    keys_[s] = EachHead(heads_, keys_[s], kernels::testing::KeptKey);
+    values_[s] = EachHead(heads_, values_[s], kernels::testing::Kept);
   }
 }
 
 float Sequences::Scale() const { return 1.0F / std::sqrt(static_cast<float>(heads_.head_dim)); }
 
-Row Sequences::Attend(const Rows& q, std::int32_t rows, std::int64_t window) const {
-  std::vector<RowRun> runs;
-  for (std::size_t s = 0; s < lengths_.size(); ++s)
-    runs.push_back({.first_row = static_cast<std::int32_t>(s) * rows,
-                    .rows = rows,
-                    .first_position = lengths_[s] - rows,
-                    .pages = tables_[s]});
-  return Run(q, runs, window);
+RowRun Sequences::RunOf(std::int32_t sequence, const Asked& asked,
+                        std::vector<std::int32_t>& table) const {
+  table = tables_[sequence];
+  RowRun run{.rows = asked.rows,
+             .first_position = lengths_[sequence] - asked.rows,
+             .pages = table,
+             .window = asked.own};
+  if (asked.pages == Asked::Pages::kSeen && asked.own.cuts(run.first_position)) {
+    const std::int64_t front = PagesOf(asked.own.sinks, heads_.page_size);
+    const std::int64_t behind = asked.own.first_key(run.first_position) / heads_.page_size;
+    if (front < behind) {
+      table.erase(table.begin() + front, table.begin() + behind);
+      run.front_pages = front;
+      run.dropped_pages = behind - front;
+    }
+  }
+  run.pages = table;
+  return run;
 }
 
-Row Sequences::AttendAlone(const Rows& q, std::int32_t sequence, std::int32_t rows,
-                           std::int64_t window) const {
-  const RowRun run{.first_row = 0,
-                   .rows = rows,
-                   .first_position = lengths_[sequence] - rows,
-                   .pages = tables_[sequence]};
-  return Run({q.begin() + sequence * rows, q.begin() + (sequence + 1) * rows}, std::span(&run, 1),
-             window);
+Row Sequences::Attend(const Rows& q, const Asked& asked) const {
+  std::vector<std::vector<std::int32_t>> tables(lengths_.size());
+  std::vector<RowRun> runs;
+  for (std::size_t s = 0; s < lengths_.size(); ++s) {
+    runs.push_back(RunOf(static_cast<std::int32_t>(s), asked, tables[s]));
+    runs.back().first_row = static_cast<std::int32_t>(s) * asked.rows;
+  }
+  return Run(q, runs, asked.window);
+}
+
+Row Sequences::AttendAlone(const Rows& q, std::int32_t sequence, const Asked& asked) const {
+  std::vector<std::int32_t> table;
+  const RowRun run = RunOf(sequence, asked, table);
+  return Run({q.begin() + sequence * asked.rows, q.begin() + (sequence + 1) * asked.rows},
+             std::span(&run, 1), asked.window);
 }
 
 Row Sequences::Run(const Rows& q, std::span<const RowRun> runs, std::int64_t window) const {
@@ -149,20 +209,22 @@ Row Sequences::Run(const Rows& q, std::span<const RowRun> runs, std::int64_t win
   DeviceArray<float> greatest(units);
   DeviceArray<float> sums(units);
   DeviceArray<float> values(units * heads_.head_dim);
-  const DeviceArray<float> queries(Flat(q));
+  const DeviceArray<float> queries(Flat(EachHead(heads_, q, kernels::testing::InKeyBasis)));
+  DeviceArray<float> sinks_q(queries.size());
+  plan.TurnForSinks(queries.data(), heads_, rope_, sinks_q.data());
   DeviceArray<float> out(queries.size());
-  cuda::Attend(nullptr, queries.data(), heads_.heads, Scale(), work, pages_.view(), kLayer,
-               {greatest.data(), sums.data(), values.data()}, {out.data(), NumberType::kF32});
+  cuda::Attend(nullptr, {queries.data(), sinks_q.data(), heads_.heads, Scale()}, work,
+               pages_.view(), kLayer, {greatest.data(), sums.data(), values.data()},
+               {out.data(), NumberType::kF32});
   return out.Read();
 }
 
-std::vector<double> Sequences::Reference(const Rows& q, std::int32_t rows,
-                                         std::int64_t window) const {
+std::vector<double> Sequences::Reference(const Rows& q, const Asked& asked) const {
   std::vector<double> out;
   for (std::size_t s = 0; s < lengths_.size(); ++s) {
-    for (std::int32_t row = 0; row < rows; ++row) {
-      const auto of = ReferenceRow(q[s * rows + row], static_cast<std::int32_t>(s),
-                                   lengths_[s] - rows + row, window);
+    for (std::int32_t row = 0; row < asked.rows; ++row) {
+      const auto of = ReferenceRow(q[s * asked.rows + row], static_cast<std::int32_t>(s),
+                                   lengths_[s] - asked.rows + row, asked);
       out.insert(out.end(), of.begin(), of.end());
     }
   }
@@ -170,17 +232,27 @@ std::vector<double> Sequences::Reference(const Rows& q, std::int32_t rows,
 }
 
 std::vector<double> Sequences::ReferenceRow(const Row& q, std::int32_t sequence,
-                                            std::int32_t position, std::int64_t window) const {
-  const std::int64_t first = window == 0 ? 0 : std::max<std::int64_t>(0, position + 1 - window);
+                                            std::int32_t position, const Asked& asked) const {
+  const std::int64_t window = std::max(asked.window, asked.own.window);
+  const std::int64_t capacity = window + asked.own.sinks;
+  const bool cut = window > 0 && position >= capacity;
+  std::vector<std::int64_t> seen(cut ? static_cast<std::size_t>(asked.own.sinks) : 0);
+  std::iota(seen.begin(), seen.end(), 0);
+  const std::size_t sinks = seen.size();
+  for (std::int64_t j = cut ? position + 1 - window : 0; j <= position; ++j) seen.push_back(j);
   std::vector<double> out;
   for (std::int32_t head = 0; head < heads_.heads; ++head) {
     const std::int32_t kv = head / (heads_.heads / heads_.kv_heads) * heads_.head_dim;
+    const auto own = std::span(q).subspan(head * heads_.head_dim, heads_.head_dim);
+    const std::vector<double> to_window(own.begin(), own.end());
+    const std::vector<double> to_sinks =
+        Turned(own, rope_, static_cast<double>(capacity - 1 - position));
     std::vector<double> weights;
     double greatest = -std::numeric_limits<double>::infinity();
-    for (std::int64_t j = first; j <= position; ++j) {
-      double score = 0;
-      for (std::int32_t d = 0; d < heads_.head_dim; ++d)
-        score += static_cast<double>(q[head * heads_.head_dim + d]) * keys_[sequence][j][kv + d];
+    for (std::size_t i = 0; i < seen.size(); ++i) {
+      const std::vector<double>& met = i < sinks ? to_sinks : to_window;
+      const double score =
+          std::inner_product(met.begin(), met.end(), keys_[sequence][seen[i]].begin() + kv, 0.0);
       weights.push_back(score * Scale());
       greatest = std::max(greatest, weights.back());
     }
@@ -188,8 +260,8 @@ std::vector<double> Sequences::ReferenceRow(const Row& q, std::int32_t sequence,
     for (double& w : weights) sum += w = std::exp(w - greatest);
     for (std::int32_t d = 0; d < heads_.head_dim; ++d) {
       double value = 0;
-      for (std::int64_t j = first; j <= position; ++j)
-        value += weights[j - first] * values_[sequence][j][kv + d];
+      for (std::size_t i = 0; i < seen.size(); ++i)
+        value += weights[i] * values_[sequence][seen[i]][kv + d];
       out.push_back(value / sum);
     }
   }

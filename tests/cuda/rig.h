@@ -27,6 +27,7 @@ struct Heads {
   std::int32_t head_dim = 8;
   std::int32_t page_size = 16;
   KvFormat format = KvFormat::kF16;
+  RopePairs pairs = RopePairs::kHalves;  // of queries that are turned for sinks
 };
 
 // A device's page store, whose bytes are 0xff where nothing was written: NaN in every format.
@@ -47,16 +48,32 @@ class DevicePlan {
   DevicePlan(std::span<const RowRun> runs, std::int32_t page_size, std::int64_t window);
   AttentionWork work() const;
   const std::int64_t* slots() const { return slots_.data(); }
+  // The queries of rows that see sinks as these meet them, where there are any.
+  void TurnForSinks(const float* q, const Heads& heads, const Rope& rope, float* out) const;
 
  private:
-  explicit DevicePlan(const AttentionPlan& plan, std::int64_t window);
-  std::int64_t window_;
+  explicit DevicePlan(const AttentionPlan& plan);
   DeviceArray<AttentionItem> items_;
   DeviceArray<std::int32_t> first_item_;
-  DeviceArray<std::int32_t> positions_;
-  DeviceArray<std::int64_t> first_page_;
+  DeviceArray<AttentionRow> rows_;
   DeviceArray<std::int32_t> tables_;
   DeviceArray<std::int64_t> slots_;
+  DeviceArray<std::int32_t> sink_rows_;
+  DeviceArray<std::int32_t> sink_turns_;
+};
+
+// A head in double precision, turned by so many positions.
+std::vector<double> Turned(std::span<const float> head, const Rope& rope, double positions);
+// RopeAngles' of positions.
+DeviceArray<float> AnglesOf(const Rope& rope, const DeviceArray<std::int32_t>& positions);
+
+// Who attends, and to what: the last rows of every sequence.
+struct Asked {
+  std::int32_t rows = 1;
+  std::int64_t window = 0;  // of the layer
+  KeyWindow own{};          // of the sequences
+  // kSeen: pages of which no row sees a key are not in the tables.
+  enum class Pages : std::uint8_t { kAll, kSeen } pages = Pages::kAll;
 };
 
 // Sequences of these lengths with random keys and values, written to pages in random places.
@@ -64,13 +81,12 @@ class Sequences {
  public:
   Sequences(const Heads& heads, const std::vector<std::int32_t>& lengths, std::uint32_t seed);
 
-  // The last `rows` positions of every sequence attend, `q` a row for each: [rows, heads * dim].
-  Row Attend(const Rows& q, std::int32_t rows, std::int64_t window) const;
+  // `q` is a row for each that attends: [rows, heads * dim].
+  Row Attend(const Rows& q, const Asked& asked) const;
   // The same for one sequence alone.
-  Row AttendAlone(const Rows& q, std::int32_t sequence, std::int32_t rows,
-                  std::int64_t window) const;
+  Row AttendAlone(const Rows& q, std::int32_t sequence, const Asked& asked) const;
   // The same in double precision, of the numbers that pages keep.
-  std::vector<double> Reference(const Rows& q, std::int32_t rows, std::int64_t window) const;
+  std::vector<double> Reference(const Rows& q, const Asked& asked) const;
 
   float Scale() const;
   std::vector<std::int32_t>& table(std::int32_t sequence) { return tables_[sequence]; }
@@ -78,11 +94,14 @@ class Sequences {
  private:
   static constexpr std::int32_t kLayer = 1;
   void Store();
+  // Of one sequence; its table is in `table`.
+  RowRun RunOf(std::int32_t sequence, const Asked& asked, std::vector<std::int32_t>& table) const;
   Row Run(const Rows& q, std::span<const RowRun> runs, std::int64_t window) const;
   std::vector<double> ReferenceRow(const Row& q, std::int32_t sequence, std::int32_t position,
-                                   std::int64_t window) const;
+                                   const Asked& asked) const;
 
   Heads heads_;
+  Rope rope_;  // by which queries are turned for sinks
   std::vector<std::int32_t> lengths_;
   std::vector<std::vector<std::int32_t>> tables_;
   std::vector<Rows> keys_;  // by sequence and position, as pages keep them

@@ -1,7 +1,6 @@
 // Rotary embedding, and what pages keep of keys and values.
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -14,30 +13,6 @@
 
 namespace banyan::kernels::cuda::testing {
 namespace {
-
-constexpr double kBase = 10000.0;
-
-std::vector<double> Frequencies(std::int32_t dims) {
-  std::vector<double> out;
-  for (std::int32_t pair = 0; pair < dims / 2; ++pair)
-    out.push_back(std::pow(kBase, -2.0 * pair / dims));
-  return out;
-}
-
-// A head turned in double precision.
-std::vector<double> Turned(const Row& head, std::int32_t position, std::int32_t dims,
-                           RopePairs pairs) {
-  std::vector<double> out(head.begin(), head.end());
-  const std::vector<double> frequencies = Frequencies(dims);
-  for (std::int32_t pair = 0; pair < dims / 2; ++pair) {
-    const double angle = position * frequencies[pair];
-    const std::int32_t first = pairs == RopePairs::kNeighbours ? 2 * pair : pair;
-    const std::int32_t second = pairs == RopePairs::kNeighbours ? first + 1 : pair + dims / 2;
-    out[first] = head[first] * std::cos(angle) - head[second] * std::sin(angle);
-    out[second] = head[second] * std::cos(angle) + head[first] * std::sin(angle);
-  }
-  return out;
-}
 
 struct Step {
   Row q;
@@ -54,10 +29,7 @@ Step Turn(const Heads& h, const std::vector<std::int32_t>& positions, std::int32
   for (std::int64_t row = 0; row < rows; ++row)
     slots.push_back(row * h.page_size + h.page_size - 1);
   const Pages pages(h, 2, rows);
-  const DeviceArray<std::int32_t> device_positions(positions);
-  const DeviceArray<double> frequencies(Frequencies(dims));
-  DeviceArray<float> angles(static_cast<std::size_t>(rows) * dims);
-  RopeAngles(nullptr, device_positions.data(), frequencies.data(), rows, dims / 2, angles.data());
+  const DeviceArray<float> angles = AnglesOf({.dims = dims}, DeviceArray(positions));
   DeviceArray<float> device_q(q);
   DeviceArray<float> device_k(k);
   const DeviceArray<float> device_v(v);
@@ -94,7 +66,8 @@ TEST(Rope, TurnsPairsByTheAngleOfTheirPosition) {
       const Step step = Turn(h, positions, dims, pairs, q, k, k);
       const auto expect = [&](const Row& got, const Row& from, std::size_t at, int row) {
         const auto begin = from.begin() + static_cast<std::ptrdiff_t>(at);
-        const auto turned = Turned(Row(begin, begin + 64), positions[row], dims, pairs);
+        const auto turned =
+            Turned(Row(begin, begin + 64), {.dims = dims, .pairs = pairs}, positions[row]);
         for (int i = 0; i < 64; ++i) EXPECT_NEAR(got[at + i], turned[i], 5e-7);
       };
       for (int row = 0; row < 4; ++row) {
