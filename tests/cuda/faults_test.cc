@@ -2,6 +2,7 @@
 // had been.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 namespace banyan::kernels::cuda {
 namespace {
 
+using emulation::Defect;
 using emulation::LaunchShape;
 using emulation::Trial;
 using ::testing::AllOf;
@@ -241,11 +243,51 @@ TEST(Faults, EachBarrierThatIsLeftOut) {
   Trial whole({});
   Launch(SumOfBlock, 2, 64, 64, nullptr, static_cast<int*>(out));
   EXPECT_THAT(whole.failures(), IsEmpty());
-  ASSERT_THAT(whole.barriers(), SizeIs(2));
-  for (const std::string& barrier : whole.barriers()) {
-    Trial trial({.without_barrier = barrier});
+  ASSERT_THAT(whole.defects(), SizeIs(2));
+  for (const Defect& defect : whole.defects()) {
+    EXPECT_EQ(defect.kind, Defect::Kind::kNoBarrier);
+    Trial trial({.planted = defect});
     Launch(SumOfBlock, 2, 64, 64, nullptr, static_cast<int*>(out));
-    EXPECT_THAT(trial.failures(), SizeIs(1)) << barrier;
+    EXPECT_THAT(trial.failures(), SizeIs(1)) << defect.where;
+  }
+}
+
+void WorkAsAWarp(unsigned* out) {
+  Shared<unsigned> memory = DynamicShared<unsigned>(0);
+  if (threadIdx.x == 31) memory[0] = 5;
+  __syncwarp();
+  const unsigned seen = threadIdx.x == 0 ? static_cast<unsigned>(memory[0]) : 0;
+  const unsigned most = __reduce_max_sync(kAll, threadIdx.x + 1);
+  const unsigned other = __shfl_xor_sync(kAll, threadIdx.x, 4);
+  out[threadIdx.x] = seen + 100 * most + 10000 * other;
+}
+
+// Lines in order: __syncwarp, __reduce_max_sync, __shfl_xor_sync.
+std::vector<unsigned> RunAsAWarp(const std::optional<Defect>& planted, bool* failed) {
+  std::vector<unsigned> out(32);
+  Trial trial({.planted = planted});
+  Launch(WorkAsAWarp, 1, 32, 64, nullptr, out.data());
+  *failed = !trial.failures().empty();
+  return out;
+}
+
+TEST(Faults, EachDefectThatMayBePlantedInAWarp) {
+  using Kind = Defect::Kind;
+  Trial whole({});
+  std::vector<unsigned> right(32);
+  Launch(WorkAsAWarp, 1, 32, 64, nullptr, right.data());
+  std::vector<Kind> kinds;
+  for (const Defect& defect : whole.defects()) kinds.push_back(defect.kind);
+  EXPECT_THAT(
+      kinds, ElementsAre(Kind::kNoWarpBarrier, Kind::kHalfMasks, Kind::kShortMask, Kind::kHalfMasks,
+                         Kind::kShortMask, Kind::kOtherLane, Kind::kShortMask));
+  for (const Defect& defect : whole.defects()) {
+    bool failed = false;
+    const std::vector<unsigned> out = RunAsAWarp(defect, &failed);
+    EXPECT_TRUE(failed || out != right) << defect.where;
+    // A maximum of half a warp, and another lane's number, are wrong and nothing else.
+    const bool only_wrong = defect.kind == Kind::kOtherLane || defect == whole.defects()[3];
+    EXPECT_EQ(failed, !only_wrong) << defect.where;
   }
 }
 

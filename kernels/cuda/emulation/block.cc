@@ -1,6 +1,7 @@
 #include "kernels/cuda/emulation/block.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <numeric>
 #include <utility>
@@ -164,7 +165,7 @@ void Block::Fail(const std::string& what) {
 }
 
 bool Block::Synchronize(bool said, const Site& where) {
-  if (Trial* trial = Trial::Current(); trial != nullptr && !trial->NoteBarrier(where)) return said;
+  if (Trial::Has(Defect::Kind::kNoBarrier, where)) return said;
   Thread& self = threads_[running_];
   self.state = State::kAtBarrier;
   self.site = where;
@@ -210,6 +211,7 @@ std::uint32_t Block::LanesHere(std::uint32_t mask, Complete complete, const Site
 }
 
 void Block::Meet(std::uint32_t mask, void* payload, Complete complete, const Site& where) {
+  if (Trial::Has(Defect::Kind::kShortMask, where)) mask &= ~std::bit_floor(mask);
   if ((mask >> running_ % kLanes & 1) == 0)
     Fail(NameOf(where) + ": a lane's mask does not name the lane itself");
   Thread& self = threads_[running_];
@@ -231,7 +233,15 @@ void Block::Meet(std::uint32_t mask, void* payload, Complete complete, const Sit
   Wait();
 }
 
+std::uint32_t Block::Halved(std::uint32_t mask, const Site& where) const {
+  constexpr std::uint32_t kLower = 0x0000ffffU;
+  if (!Trial::Has(Defect::Kind::kHalfMasks, where)) return mask;
+  return mask & (running_ % kLanes < kLanes / 2 ? kLower : ~kLower);
+}
+
 void Block::SynchronizeWarp(std::uint32_t mask, const Site& where) {
+  if (Trial::Has(Defect::Kind::kNoWarpBarrier, where)) return;
+  mask = Halved(mask, where);
   // Counted once, by the last lane to come.
   const unsigned first = running_ / kLanes * kLanes;
   const std::uint32_t lanes = std::min(kLanes, count_ - first);

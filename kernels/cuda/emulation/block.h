@@ -57,6 +57,8 @@ class Block {
   bool Synchronize(bool said, const Site& where);
   // Waits for the lanes of `mask`, which must all be here with that mask and `complete`.
   void Meet(std::uint32_t mask, void* payload, Complete complete, const Site& where);
+  // The mask of the running lane where a trial gives each half of the lanes its own.
+  std::uint32_t Halved(std::uint32_t mask, const Site& where) const;
   // As Meet, and orders the warp's accesses of shared memory if it is all of the warp.
   void SynchronizeWarp(std::uint32_t mask, const Site& where);
 

@@ -1,6 +1,7 @@
 #include "kernels/cuda/emulation/trial.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string_view>
 #include <utility>
 
@@ -8,6 +9,10 @@ namespace banyan::kernels::cuda::emulation {
 namespace {
 
 thread_local Trial* current = nullptr;
+
+bool IsSame(const std::source_location& a, const std::source_location& b) {
+  return a.line() == b.line() && std::strcmp(a.file_name(), b.file_name()) == 0;
+}
 
 }  // namespace
 
@@ -18,10 +23,19 @@ Trial::~Trial() { current = outer_; }
 
 Trial* Trial::Current() { return current; }
 
-bool Trial::NoteBarrier(const std::source_location& where) {
-  const std::string name = NameOf(where);
-  if (std::ranges::find(barriers_, name) == barriers_.end()) barriers_.push_back(name);
-  return name != options_.without_barrier;
+bool Trial::Meet(Defect::Kind kind, const std::source_location& where) {
+  const auto found = std::ranges::find_if(places_, [&](const Place& place) {
+    return place.kind == kind && IsSame(place.where, where);
+  });
+  if (found != places_.end()) return found->planted;
+  places_.push_back({kind, where, options_.planted == Defect{kind, NameOf(where)}});
+  return places_.back().planted;
+}
+
+std::vector<Defect> Trial::defects() const {
+  std::vector<Defect> out;
+  for (const Place& place : places_) out.push_back({place.kind, NameOf(place.where)});
+  return out;
 }
 
 // SplitMix64: Steele, Lea & Flood, "Fast splittable pseudorandom number generators", 2014.

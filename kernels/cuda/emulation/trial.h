@@ -4,20 +4,35 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <source_location>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace banyan::kernels::cuda::emulation {
+
+// Something that a kernel's author may get wrong, at one place of its source.
+struct Defect {
+  enum class Kind : std::uint8_t {
+    kNoBarrier,      // a __syncthreads is left out
+    kNoWarpBarrier,  // a __syncwarp is
+    kShortMask,      // a mask does not name the last of its lanes
+    kHalfMasks,      // each half of the lanes votes, reduces or waits by itself
+    kOtherLane,      // a shuffle reads the lane beside the one that it should
+  };
+  Kind kind = Kind::kNoBarrier;
+  std::string where;  // "norm.cu:42"
+  friend bool operator==(const Defect&, const Defect&) = default;
+};
 
 class Trial {
  public:
   enum class Races : std::uint8_t { kIgnored, kReported };
   struct Options {
     Races races = Races::kReported;
-    std::uint64_t seed = 0;  // of the order of threads and blocks; 0: by index
-    // The barrier that is left out: an element of another trial's barriers(), or empty.
-    std::string without_barrier{};
+    std::uint64_t seed = 0;           // of the order of threads and blocks; 0: by index
+    std::optional<Defect> planted{};  // an element of another trial's defects()
   };
 
   explicit Trial(Options options);
@@ -27,23 +42,32 @@ class Trial {
 
   // One line each, in the order in which they were met. A launch ends with its first.
   const std::vector<std::string>& failures() const { return failures_; }
-  // Where kernels called __syncthreads, "norm.cu:42", each place once.
-  const std::vector<std::string>& barriers() const { return barriers_; }
+  // All that may be planted where kernels came by, each once.
+  std::vector<Defect> defects() const;
 
   // For the emulation.
   static Trial* Current();
   const Options& options() const { return options_; }
   void NoteFailure(std::string what) { failures_.push_back(std::move(what)); }
-  // False: this barrier is left out.
-  bool NoteBarrier(const std::source_location& where);
   std::uint64_t Random();  // from the seed
+  // Whether it is planted in the current trial, which notes that it may be.
+  static bool Has(Defect::Kind kind, const std::source_location& where) {
+    return Current() != nullptr && Current()->Meet(kind, where);
+  }
 
  private:
+  struct Place {
+    Defect::Kind kind;
+    std::source_location where;
+    bool planted;
+  };
+  bool Meet(Defect::Kind kind, const std::source_location& where);
+
   Options options_;
   Trial* outer_;
   std::uint64_t random_;
   std::vector<std::string> failures_;
-  std::vector<std::string> barriers_;
+  std::vector<Place> places_;
 };
 
 // "norm.cu:42"

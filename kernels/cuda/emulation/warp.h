@@ -6,6 +6,7 @@
 #include <source_location>
 
 #include "kernels/cuda/emulation/block.h"
+#include "kernels/cuda/emulation/trial.h"
 #include "kernels/cuda/emulation/types.h"
 
 namespace banyan::kernels::cuda {
@@ -25,6 +26,7 @@ inline unsigned Lane() {
 
 template <class T>
 T Shuffle(std::uint32_t mask, T value, unsigned wanted, const std::source_location& where) {
+  if (Trial::Has(Defect::Kind::kOtherLane, where)) wanted ^= 1;
   Exchange<T> exchange{value, wanted, value};
   const Block::Complete complete = [](void* const* payloads, std::uint32_t present) {
     for (unsigned lane = 0; lane < kLanes; ++lane) {
@@ -43,6 +45,7 @@ T Shuffle(std::uint32_t mask, T value, unsigned wanted, const std::source_locati
 // All lanes get reduce(.. reduce(lane a, lane b) ..), in the order of the lanes.
 template <class Reduce, class T>
 T Reduced(std::uint32_t mask, T value, const std::source_location& where) {
+  mask = Block::Current().Halved(mask, where);
   Exchange<T> exchange{value, 0, value};
   const Block::Complete complete = [](void* const* payloads, std::uint32_t present) {
     const Exchange<T>* first = nullptr;

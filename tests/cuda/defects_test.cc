@@ -1,0 +1,173 @@
+// Every kernel in random orders without a race; and with any one defect planted in it (trial.h) it
+// fails, or its result is another: what guards memory and names lanes is needed, and is missed.
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <ostream>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "kernels/cuda/emulation/trial.h"
+#include "tests/cuda/rig.h"
+
+namespace banyan::kernels::cuda::emulation {
+
+void PrintTo(const Defect& defect, std::ostream* out) {
+  constexpr const char* kNames[] = {"no barrier", "no warp barrier", "a short mask", "half masks",
+                                    "another lane"};
+  *out << kNames[static_cast<std::size_t>(defect.kind)] << " at " << defect.where;
+}
+
+}  // namespace banyan::kernels::cuda::emulation
+
+namespace banyan::kernels::cuda::testing {
+namespace {
+
+using emulation::Defect;
+using emulation::Trial;
+using ::testing::IsEmpty;
+
+using Bytes = std::vector<std::byte>;
+
+template <class T>
+Bytes BytesOf(const std::vector<T>& values) {
+  Bytes bytes(values.size() * sizeof(T));
+  std::memcpy(bytes.data(), values.data(), bytes.size());
+  return bytes;
+}
+
+// Of a launch that returns what it computed: how many __syncthreads it has, and how many other
+// places where lanes meet.
+struct Places {
+  int barriers = 0;
+  int meetings = 0;
+};
+
+bool IsSeen(const Defect& defect, const Bytes& right, const std::function<Bytes()>& launch) {
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    Trial trial({.seed = seed, .planted = defect});
+    const Bytes got = launch();
+    if (!trial.failures().empty() || got != right) return true;
+  }
+  return false;
+}
+
+void ExpectDefectsSeen(const Places& places, const std::function<Bytes()>& launch) {
+  std::vector<Defect> defects;
+  const Bytes right = launch();
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    Trial whole({.seed = seed});
+    EXPECT_EQ(launch(), right) << "in the order of seed " << seed;
+    EXPECT_THAT(whole.failures(), IsEmpty()) << "in the order of seed " << seed;
+    defects = whole.defects();
+  }
+  Places found;
+  for (const Defect& defect : defects) {
+    found.barriers += defect.kind == Defect::Kind::kNoBarrier ? 1 : 0;
+    found.meetings += defect.kind == Defect::Kind::kShortMask ? 1 : 0;
+    EXPECT_TRUE(IsSeen(defect, right, launch)) << ::testing::PrintToString(defect);
+  }
+  EXPECT_EQ(found.barriers, places.barriers);
+  EXPECT_EQ(found.meetings, places.meetings);
+}
+
+TEST(Defects, OfNorms) {
+  const DeviceArray<float> in(Flat(RandomRows(2, 300, 1)));
+  const DeviceArray<float> weight(RandomRows(1, 300, 2)[0]);
+  DeviceArray<float> out(in.size());
+  ExpectDefectsSeen({.barriers = 1, .meetings = 1}, [&] {
+    RmsNorm(nullptr, in.data(), nullptr, weight.data(), 1e-5F, 2, 300,
+            {out.data(), NumberType::kF32});
+    return BytesOf(out.Read());
+  });
+  ExpectDefectsSeen({.barriers = 1, .meetings = 1}, [&] {
+    Fill(out.data(), 0, out.size() * sizeof(float), nullptr);
+    RmsNormAdd(nullptr, in.data(), weight.data(), 1e-5F, 2, 300, out.data());
+    return BytesOf(out.Read());
+  });
+  const Rows heads = RandomRows(6, 64, 3);
+  ExpectDefectsSeen({.meetings = 1}, [&] {
+    DeviceArray<float> x(Flat(heads));
+    RmsNormHeads(nullptr, weight.data(), 1e-5F, 6, 64, x.data());
+    return BytesOf(x.Read());
+  });
+}
+
+TEST(Defects, OfArgmax) {
+  Rows rows = RandomRows(8, 600, 4);
+  for (int row = 0; row < 8; ++row) rows[row][70 * row] = 50.0F;  // in a lane of any kind
+  const DeviceArray<float> in(Flat(rows));
+  DeviceArray<std::int32_t> out(8);
+  ExpectDefectsSeen({.barriers = 1, .meetings = 2}, [&] {
+    Argmax(nullptr, in.data(), 8, 600, out.data());
+    return BytesOf(out.Read());
+  });
+}
+
+TEST(Defects, OfAttention) {
+  for (const std::int32_t heads : {1, 3}) {
+    const Heads h{heads, 1, 64, 16, KvFormat::kF16};
+    const Sequences sequences(h, {AttentionItem::kChunkKeys + 20}, 5);
+    const Rows q = RandomRows(1, heads * 64, 6);
+    ExpectDefectsSeen({.barriers = 4, .meetings = 4},
+                      [&] { return BytesOf(sequences.Attend(q, {})); });
+  }
+}
+
+// A step of two rows, one of which has a value that is not finite, into pages of their own.
+Bytes RopeAndStored(const Heads& h, std::int32_t page_off) {
+  const std::int32_t dims = h.head_dim;
+  Rows v = RandomRows(2, h.kv_heads * dims, 9);
+  v[1][20] = INFINITY;
+  const Rope rope{.dims = dims, .base = 100.0F, .pairs = h.pairs};
+  const DeviceArray<std::int32_t> positions(std::vector<std::int32_t>{3, 50});
+  const DeviceArray<float> angles = AnglesOf(rope, positions);
+  DeviceArray<float> q(Flat(RandomRows(2, h.heads * dims, 7)));
+  DeviceArray<float> k(Flat(RandomRows(2, h.kv_heads * dims, 8)));
+  const DeviceArray<float> device_v(Flat(v));
+  const std::int64_t off = std::int64_t{page_off} * h.page_size;
+  const DeviceArray<std::int64_t> slots(std::vector<std::int64_t>{off + 1, off + h.page_size});
+  const Pages pages(h, 1, 3);
+  RopeAndStore(
+      nullptr,
+      {q.data(), k.data(), device_v.data(), 2, h.heads, angles.data(), dims, h.pairs, slots.data()},
+      pages.view(), 0);
+  Bytes out = BytesOf(q.Read());
+  const Bytes stored = pages.Read();
+  out.insert(out.end(), stored.begin(), stored.end());
+  return out;
+}
+
+TEST(Defects, OfRopeAndPages) {
+  for (const KvFormat format : kPageFormats) {
+    const Heads h{1, 2, 64, 16, format, RopePairs::kNeighbours};
+    // Of fp8 and int8 the transform and the greatest magnitude, too.
+    ExpectDefectsSeen({.meetings = SpreadsKeys(format) ? 3 : 1},
+                      [&] { return RopeAndStored(h, 0); });
+    EXPECT_NE(RopeAndStored(h, 0), RopeAndStored(h, 1)) << "a page that is one off";
+  }
+}
+
+TEST(Defects, OfQueriesTurnedForSinks) {
+  for (const KvFormat format : {KvFormat::kF16, KvFormat::kInt8}) {
+    const Heads h{2, 1, 64, 16, format, RopePairs::kNeighbours};
+    const Rope rope{.dims = 64, .base = 100.0F, .pairs = h.pairs};
+    const std::vector<std::int32_t> table(4, 0);
+    const RowRun run{
+        .rows = 2, .first_position = 30, .pages = table, .window = {.window = 9, .sinks = 2}};
+    const DevicePlan plan({&run, 1}, h.page_size, 0);
+    const DeviceArray<float> q(Flat(RandomRows(2, 2 * 64, 10)));
+    DeviceArray<float> out(q.size());
+    ExpectDefectsSeen({.meetings = SpreadsKeys(format) ? 3 : 1}, [&] {
+      plan.TurnForSinks(q.data(), h, rope, out.data());
+      return BytesOf(out.Read());
+    });
+  }
+}
+
+}  // namespace
+}  // namespace banyan::kernels::cuda::testing
