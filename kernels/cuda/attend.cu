@@ -25,14 +25,17 @@ struct AttendArguments {
   Queries queries;
   AttentionWork work;
   PageView pages;
+  OpenView open;
   AttentionPartials partials;
   int layer;
   int tiles;  // of kQueries query heads, in a group
+  bool own;   // items of rows' own pages, or the others: `pages` is how they are laid out
 };
 
 // What a block has to do.
 struct Task {
   const float* q;           // of the row
+  const std::byte* memory;  // of the pages, or of what the own page has of the layer
   std::int64_t first_page;  // in the tables: where the page of key 0 is, or would be
   std::int64_t item;
   int kv_head;
@@ -41,46 +44,60 @@ struct Task {
   int first_key;   // of the chunk; the keys below count from it
   int begin;       // the first key that is seen
   int end;         // behind the last
+  int own_slots;   // what a key's number and its slot in the own page differ by
 };
 
+__device__ __forceinline__ bool IsOwn(AttentionReads reads) {
+  return reads == AttentionReads::kOwnWindow || reads == AttentionReads::kOwnSinks;
+}
+
 template <int kQueries>
-__device__ __forceinline__ Task FindTask(const AttendArguments& a) {
-  const AttentionItem item = a.work.items[a.work.first_of_items + blockIdx.x];
+__device__ __forceinline__ Task FindTask(const AttendArguments& a, const AttentionItem& item) {
   const AttentionRow row = a.work.row_keys[item.row];
-  const bool sinks = item.first_key == AttentionItem::kSinks;
+  const bool sinks =
+      item.reads == AttentionReads::kSinks || item.reads == AttentionReads::kOwnSinks;
   const int heads = a.queries.heads;
   const int group = heads / a.pages.kv_heads;
   const int tile = static_cast<int>(blockIdx.y) % a.tiles;
   Task task;
   task.q = (sinks ? a.queries.sinks_q : a.queries.q) +
            static_cast<std::int64_t>(item.row) * heads * a.pages.head_dim;
+  task.memory = a.own ? a.open.LayerOf(row.own_page, a.layer) : a.pages.memory;
   task.first_page = row.first_page - (sinks ? 0 : row.dropped_pages);
   task.item = blockIdx.x;
   task.kv_head = static_cast<int>(blockIdx.y) / a.tiles;
   task.first_head = task.kv_head * group + tile * kQueries;
   task.queries = group - tile * kQueries < kQueries ? group - tile * kQueries : kQueries;
-  task.first_key = sinks ? 0 : item.first_key;
-  task.begin = !sinks && row.oldest > task.first_key ? row.oldest - task.first_key : 0;
-  const int seen = sinks ? row.sinks : row.position + 1 - task.first_key;
-  task.end = seen < kChunk ? seen : kChunk;
+  task.first_key = item.first_key;
+  task.own_slots = row.own_first - item.first_key;
+  int oldest = sinks ? 0 : row.oldest;
+  int end = sinks ? row.sinks : row.position + 1;
+  if (a.own) {
+    oldest = oldest > row.own_first ? oldest : row.own_first;
+  } else {
+    end = end < row.own_first ? end : row.own_first;
+  }
+  task.begin = oldest > item.first_key ? oldest - item.first_key : 0;
+  task.end = end - item.first_key < kChunk ? end - item.first_key : kChunk;
   return task;
 }
 
 // Where each key of the chunk lies in memory, and its scales.
+template <KvFormat kFormat>
 __device__ __forceinline__ void FindKeys(const AttendArguments& a, const Task& task,
                                          Shared<std::int64_t> places,
                                          Shared<std::int64_t> scale_places) {
   for (int j = task.begin + threadIdx.x; j < task.end; j += kThreads) {
+    if (a.own) {
+      places[j] = a.pages.KeyAt(0, 0, task.kv_head, j - task.own_slots);
+      continue;
+    }
     const int key = task.first_key + j;
     const std::int32_t page = a.work.tables[task.first_page + key / a.pages.page_size];
     const std::int32_t slot = key % a.pages.page_size;
     places[j] = a.pages.KeyAt(page, a.layer, task.kv_head, slot);
-    scale_places[j] = a.pages.ScaleAt(page, a.layer, task.kv_head, slot);
+    scale_places[j] = ScalePlace<kFormat>(a.pages, page, a.layer, task.kv_head, slot);
   }
-}
-
-__device__ __forceinline__ float LoadScale(const AttendArguments& a, std::int64_t place) {
-  return ToFloat(*reinterpret_cast<const Half*>(a.pages.memory + place));
 }
 
 // scores[query][key] of the keys that are seen.
@@ -89,7 +106,6 @@ __device__ __forceinline__ void ScoreKeys(const AttendArguments& a, const Task& 
                                           Shared<std::int64_t> places,
                                           Shared<std::int64_t> scale_places, Shared<float> scores) {
   constexpr int kKeys = kWarp / kLanes;  // of a warp at once
-  constexpr int kNumberBytes = sizeof(typename KvNumber<kFormat>::Type);
   const int lane = threadIdx.x % kWarp;
   const int first_dim = lane % kLanes * kVector;
   const bool has_dims = first_dim < a.pages.head_dim;
@@ -103,10 +119,9 @@ __device__ __forceinline__ void ScoreKeys(const AttendArguments& a, const Task& 
     const int j = base + static_cast<int>(threadIdx.x) / kLanes;
     const bool seen = j >= task.begin && j < task.end;
     float key[kVector] = {};
-    if (seen && has_dims) {
-      const float scale = kFormat == KvFormat::kInt8 ? LoadScale(a, scale_places[j]) : 1.0F;
-      LoadNumbers<kFormat>(a.pages.memory + places[j] + first_dim * kNumberBytes, scale, key);
-    }
+    if (seen && has_dims)
+      LoadKey<kFormat>(a.pages, task.memory, places[j], ScaleOf<kFormat>(scale_places, j),
+                       first_dim, key);
     for (int n = 0; n < kQueries; ++n) {
       float score = 0.0F;
       for (int i = 0; i < kVector; ++i) score = fmaf(query[n][i], key[i], score);
@@ -149,7 +164,6 @@ __device__ __forceinline__ void SumValues(const AttendArguments& a, const Task& 
                                           Shared<std::int64_t> scale_places, Shared<float> weights,
                                           Shared<float> sums) {
   constexpr int kKeys = kWarp / kLanes;
-  constexpr int kNumberBytes = sizeof(typename KvNumber<kFormat>::Type);
   const int lane = threadIdx.x % kWarp;
   const int first_dim = lane % kLanes * kVector;
   const bool has_dims = first_dim < a.pages.head_dim;
@@ -158,12 +172,8 @@ __device__ __forceinline__ void SumValues(const AttendArguments& a, const Task& 
     const int j = base + static_cast<int>(threadIdx.x) / kLanes;
     if (j < task.begin || j >= task.end || !has_dims) continue;
     float value[kVector];
-    const float scale = kFormat == KvFormat::kInt8
-                            ? LoadScale(a, scale_places[j] + a.pages.page_size * sizeof(Half))
-                            : 1.0F;
-    LoadNumbers<kFormat>(
-        a.pages.memory + places[j] + a.pages.values_after() + first_dim * kNumberBytes, scale,
-        value);
+    LoadValue<kFormat>(a.pages, task.memory, places[j], ScaleOf<kFormat>(scale_places, j),
+                       first_dim, value);
     for (int n = 0; n < kQueries; ++n) {
       const float weight = n < task.queries ? weights[n * kChunk + j] : 0.0F;
       for (int i = 0; i < kVector; ++i) sum[n][i] = fmaf(weight, value[i], sum[n][i]);
@@ -197,8 +207,10 @@ __global__ void __launch_bounds__(kThreads) AttendKernel(AttendArguments a) {
   Shared<std::int64_t> scale_places = DynamicShared<std::int64_t>(Memory::kScalePlaces);
   Shared<float> scores = DynamicShared<float>(Memory::kScores);
   Shared<float> sums = DynamicShared<float>(Memory::kSums);
-  const Task task = FindTask<kQueries>(a);
-  FindKeys(a, task, places, scale_places);
+  const AttentionItem item = a.work.items[a.work.first_of_items + blockIdx.x];
+  if (IsOwn(item.reads) != a.own) return;  // another launch's
+  const Task task = FindTask<kQueries>(a, item);
+  FindKeys<kFormat>(a, task, places, scale_places);
   __syncthreads();
   ScoreKeys<kFormat, kLanes, kQueries>(a, task, places, scale_places, scores);
   __syncthreads();
@@ -277,26 +289,29 @@ void LaunchFormat(Stream stream, const AttendArguments& arguments) {
     case KvFormat::kInt8:
       return LaunchHead<KvFormat::kInt8>(stream, arguments);
     case KvFormat::kInt4:
-      break;
+      return LaunchHead<KvFormat::kInt4>(stream, arguments);
   }
-  RequireFailed("a format of pages outside kPageFormats");
+  RequireFailed("a format of pages that is none");
 }
 
 }  // namespace
 
-void Attend(Stream stream, const Queries& queries, const AttentionWork& work, const PageView& pages,
+void Attend(Stream stream, const Queries& queries, const AttentionWork& work, const KvPages& kv,
             std::int32_t layer, const AttentionPartials& partials, Output out) {
   if (work.rows == 0) return;
-  Require(pages.head_dim % kVector == 0 && pages.head_dim <= kMaxHeadDim,
+  const std::int32_t head_dim = kv.pages.head_dim;
+  Require(head_dim % kVector == 0 && head_dim <= kMaxHeadDim,
           "a head of these dimensions does not fit a warp");
-  Require(queries.heads % pages.kv_heads == 0 && queries.heads / pages.kv_heads <= kMaxGroup,
+  Require(queries.heads % kv.pages.kv_heads == 0 && queries.heads / kv.pages.kv_heads <= kMaxGroup,
           "query heads are whole groups, and not too many of them");
-  LaunchFormat(stream, {queries, work, pages, partials, layer, 1});
+  LaunchFormat(stream, {queries, work, kv.pages, kv.open, partials, layer, 1, false});
+  if (SealsPages(kv.pages.format))
+    LaunchFormat(stream, {queries, work, kv.open.open, kv.open, partials, layer, 1, true});
   const auto heads = static_cast<unsigned>(queries.heads);
   ForType(out.type, [&](auto number) {
     using T = decltype(number);
     Launch(MergeKernel<T>, dim3(static_cast<unsigned>(work.rows), heads), kThreads, 0, stream, work,
-           partials, pages.head_dim, static_cast<T*>(out.data));
+           partials, head_dim, static_cast<T*>(out.data));
   });
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/cuda/kernels.h"
+#include "kernels/kv_shape.h"
 #include "kernels/tensor.h"
 
 namespace banyan::kernels::cuda {
@@ -18,18 +19,25 @@ struct AttentionPlan {
   std::vector<std::int32_t> first_item;  // rows + 1 of them
   std::vector<AttentionRow> rows;
   std::vector<std::int32_t> tables;  // of each run once
-  std::vector<std::int64_t> slots;   // where a row's key and value go: page * page_size + slot
+  std::vector<TokenPlace> places;    // where a row's key and value go
   // Rows that see sinks, and how far their queries are to be turned for them, in positions.
   std::vector<std::int32_t> sink_rows;
   std::vector<std::int32_t> sink_turns;
+  // Where pages are sealed: open pages that go on as staged ones, pages that are full behind the
+  // step, and how many are staged: of each run all that its rows are in but the last.
+  std::vector<PagePair> begun;
+  std::vector<PagePair> full;
+  std::int32_t staged = 0;
 
   // Chunks that no row sees have no item. The window is the layer's, 0 where runs have their own.
   // Runs keep to CheckRuns (kernels/runs.h), see all slots of what they see, and have one table for
   // all heads.
-  void Make(std::span<const RowRun> runs, std::int32_t page_size, std::int64_t window);
+  void Make(std::span<const RowRun> runs, const KvShape& shape, std::int64_t window);
 
  private:
-  void AddRow(const RowRun& run, std::int64_t position, const KeyWindow& window);
+  void AddRow(const KeyWindow& window, AttentionRow row);
+  void AddItems(std::int32_t begin, std::int32_t end, AttentionReads reads);
+  void AddSealed(const RowRun& run, std::int32_t page_size);
 };
 
 }  // namespace banyan::kernels::cuda

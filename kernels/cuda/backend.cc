@@ -1,12 +1,12 @@
 #include "kernels/cuda/backend.h"
 
 #include <algorithm>
-#include <new>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "kernels/cuda/kernels.h"
+#include "kernels/cuda/page_memory.h"
 #include "kernels/cuda/runtime.h"
 #include "kernels/cuda/staging.h"
 #include "kernels/cuda/step_plan.h"
@@ -58,9 +58,7 @@ struct CudaBackend::State {
   cuda::StepPlan plan;
   std::vector<DeviceBuffer> weights;
 
-  KvShape shape;
-  DeviceBuffer page_memory;
-  cuda::PageView pages;
+  cuda::PageMemory pages;
 
   // Scratch, grown to the largest step's.
   DeviceBuffer ids;
@@ -262,25 +260,32 @@ void CudaBackend::MatMulGreatest(const Linear& linear, const Input& in,
 void CudaBackend::RopeAndStore(Activations& q, Activations& k, const Activations& v,
                                const Rope& rope, std::span<const RowRun> runs, std::int32_t layer) {
   State& state = *state_;
-  Require(0 <= layer && layer < state.shape.layers, "RopeAndStore: no such layer");
-  Require(k.cols() == state.shape.kv_heads * state.shape.head_dim && v.cols() == k.cols() &&
-              q.cols() % state.shape.head_dim == 0,
+  const KvShape& shape = state.pages.shape();
+  Require(0 <= layer && layer < shape.layers, "RopeAndStore: no such layer");
+  Require(k.cols() == shape.kv_heads * shape.head_dim && v.cols() == k.cols() &&
+              q.cols() % shape.head_dim == 0,
           "RopeAndStore: shapes differ");
-  CheckRuns(runs, std::min({q.max_rows(), k.max_rows(), v.max_rows()}), state.shape);
+  CheckRuns(runs, std::min({q.max_rows(), k.max_rows(), v.max_rows()}), shape);
   if (runs.empty()) return;
   const float* angles = state.plan.Angles(rope, runs, state.stream());
-  const cuda::StepPlan::Attention& plan = state.plan.Attend(runs, state.shape.page_size, 0);
+  const cuda::StepPlan::Attention& plan = state.plan.Attend(runs, shape, 0);
+  state.pages.Stage(plan.host.staged);
+  const cuda::KvPages& kv = state.pages.view();
+  cuda::StagePages(state.stream(), plan.begun, static_cast<std::int32_t>(plan.host.begun.size()),
+                   kv.open, layer);
   cuda::RopeAndStore(state.stream(),
                      {.q = q.data(),
                       .k = k.data(),
                       .v = v.data(),
                       .rows = plan.device.rows,
-                      .heads = q.cols() / state.shape.head_dim,
+                      .heads = q.cols() / shape.head_dim,
                       .angles = angles,
                       .dims = rope.dims,
                       .pairs = rope.pairs,
-                      .slots = plan.slots},
-                     state.pages, layer);
+                      .places = plan.places},
+                     kv, layer);
+  cuda::SealPages(state.stream(), plan.full, static_cast<std::int32_t>(plan.host.full.size()), kv,
+                  layer);
 }
 
 // Queries of the rows that see sinks as these meet them; null where there are none.
@@ -288,6 +293,7 @@ const float* CudaBackend::State::TurnForSinks(const Activations& q, const Rope* 
                                               const cuda::StepPlan::Attention& attention) {
   if (attention.host.sink_rows.empty()) return nullptr;
   Require(rope != nullptr, "attention knows the rope where windows have sinks");
+  const KvShape& shape = pages.shape();
   sinks_q.Grow(BytesOf(std::int64_t{attention.device.rows} * q.cols(), sizeof(float)));
   const float* angles = plan.SinkAngles(*rope, attention, stream());
   cuda::TurnForSinks(stream(),
@@ -308,14 +314,14 @@ void CudaBackend::Attend(const Activations& q, const AttentionSpan& span,
                          std::span<const RowRun> runs, std::int32_t layer, Input& out) {
   constexpr std::int32_t kMaxItems = 16384;  // at once; partials are of so many
   State& state = *state_;
-  Require(0 <= layer && layer < state.shape.layers, "Attend: no such layer");
-  Require(q.cols() % state.shape.head_dim == 0 && out.cols() == q.cols(), "Attend: shapes differ");
-  CheckRuns(runs, std::min(q.max_rows(), out.max_rows()), state.shape);
+  const KvShape& shape = state.pages.shape();
+  Require(0 <= layer && layer < shape.layers, "Attend: no such layer");
+  Require(q.cols() % shape.head_dim == 0 && out.cols() == q.cols(), "Attend: shapes differ");
+  CheckRuns(runs, std::min(q.max_rows(), out.max_rows()), shape);
   if (runs.empty()) return;
-  const cuda::StepPlan::Attention& plan =
-      state.plan.Attend(runs, state.shape.page_size, span.window);
+  const cuda::StepPlan::Attention& plan = state.plan.Attend(runs, shape, span.window);
   const std::vector<std::int32_t>& first_item = plan.host.first_item;
-  const std::int32_t heads = q.cols() / state.shape.head_dim;
+  const std::int32_t heads = q.cols() / shape.head_dim;
   const cuda::Queries queries{.q = q.data(),
                               .sinks_q = state.TurnForSinks(q, span.rope, plan),
                               .heads = heads,
@@ -331,8 +337,8 @@ void CudaBackend::Attend(const Activations& q, const AttentionSpan& span,
     const std::int64_t units = std::int64_t{part.item_count} * heads;
     state.greatest.Grow(BytesOf(units, sizeof(float)));
     state.sums.Grow(BytesOf(units, sizeof(float)));
-    state.values.Grow(BytesOf(units * state.shape.head_dim, sizeof(float)));
-    cuda::Attend(state.stream(), queries, part, state.pages, layer,
+    state.values.Grow(BytesOf(units * shape.head_dim, sizeof(float)));
+    cuda::Attend(state.stream(), queries, part, state.pages.view(), layer,
                  {state.greatest.as<float>(), state.sums.as<float>(), state.values.as<float>()},
                  state.OutputOf(out));
   }
@@ -345,52 +351,36 @@ void CudaBackend::ReadRow(const Activations& x, std::int32_t row, std::span<floa
   cuda::Synchronize(state_->stream());
 }
 
-bool CudaBackend::AllocatePages(const KvShape& shape) {
-  State& state = *state_;
-  Require(state.shape.pages == 0, "pages are allocated once");
-  cuda::PageView view = cuda::ViewPages(shape, nullptr);
-  try {
-    state.page_memory =
-        DeviceBuffer(BytesOf(view.page_bytes, 1) * static_cast<std::size_t>(shape.pages));
-  } catch (const std::bad_alloc&) {
-    return false;
-  }
-  state.pages = cuda::ViewPages(shape, state.page_memory.as<std::byte>());
-  state.shape = shape;
-  return true;
-}
+bool CudaBackend::AllocatePages(const KvShape& shape) { return state_->pages.Allocate(shape); }
 
-std::size_t CudaBackend::page_bytes() const {
-  return static_cast<std::size_t>(state_->pages.page_bytes);
-}
+std::size_t CudaBackend::page_bytes() const { return state_->pages.page_bytes(); }
 
 void CudaBackend::CopySlots(std::span<const SlotCopy> copies) {
-  State& state = *state_;
-  for (const SlotCopy& copy : copies)
-    Require(0 <= copy.from && copy.from < state.shape.pages && 0 <= copy.to &&
-                copy.to < state.shape.pages && 0 <= copy.slots &&
-                copy.slots <= state.shape.page_size,
-            "CopySlots: slots of pages of the store");
   if (copies.empty()) return;
+  State& state = *state_;
+  const KvShape& shape = state.pages.shape();
+  Require(!state.pages.seals(), "pages that are sealed are shared whole");
+  for (const SlotCopy& copy : copies)
+    Require(0 <= copy.from && copy.from < shape.pages && 0 <= copy.to && copy.to < shape.pages &&
+                0 <= copy.slots && copy.slots <= shape.page_size,
+            "CopySlots: slots of pages of the store");
   cuda::CopySlots(state.stream(), state.staging.Upload(state.copies, copies),
-                  static_cast<std::int32_t>(copies.size()), state.pages);
+                  static_cast<std::int32_t>(copies.size()), state.pages.view().pages);
 }
 
 void CudaBackend::ReadPage(std::int32_t page, std::span<std::byte> out) const {
   State& state = *state_;
-  Require(0 <= page && page < state.shape.pages && out.size() == page_bytes(),
+  Require(0 <= page && page < state.pages.shape().pages && out.size() == page_bytes(),
           "ReadPage: one page of bytes");
-  cuda::CopyToHost(out.data(), state.pages.memory + page * state.pages.page_bytes, out.size(),
-                   state.stream());
+  cuda::CopyToHost(out.data(), state.pages.Page(page), out.size(), state.stream());
   cuda::Synchronize(state.stream());
 }
 
 void CudaBackend::WritePage(std::int32_t page, std::span<const std::byte> bytes) {
   State& state = *state_;
-  Require(0 <= page && page < state.shape.pages && bytes.size() == page_bytes(),
+  Require(0 <= page && page < state.pages.shape().pages && bytes.size() == page_bytes(),
           "WritePage: one page of bytes");
-  state.staging.Upload(state.pages.memory + page * state.pages.page_bytes, bytes.data(),
-                       bytes.size());
+  state.staging.Upload(state.pages.Page(page), bytes.data(), bytes.size());
   cuda::Synchronize(state.stream());
 }
 

@@ -51,6 +51,13 @@ void Argmax(Stream stream, const float* x, std::int32_t rows, std::int32_t cols,
 void RopeAngles(Stream stream, const std::int32_t* positions, const double* frequencies,
                 std::int32_t rows, std::int32_t pairs, float* angles);
 
+// Where a token's keys and values go: a page and the slot in it. Where pages are sealed it is one
+// in f16, numbered as OpenView does.
+struct TokenPlace {
+  std::int32_t page = 0;
+  std::int32_t slot = 0;
+};
+
 struct RopeStep {
   float* q = nullptr;  // [rows, heads * head_dim], turned in place
   float* k = nullptr;  // [rows, kv_heads * head_dim], likewise
@@ -60,11 +67,23 @@ struct RopeStep {
   const float* angles = nullptr;  // of RopeAngles
   std::int32_t dims = 0;          // the first of a head, which are turned; 0: none
   RopePairs pairs = RopePairs::kNeighbours;
-  const std::int64_t* slots = nullptr;  // page * page_size + slot, for each row
+  const TokenPlace* places = nullptr;  // [rows]
 };
 // Turns q and k, puts both into the basis that the pages keep keys in (SpreadsKeys), and rounds k
 // and v into their slots.
-void RopeAndStore(Stream stream, const RopeStep& step, const PageView& pages, std::int32_t layer);
+void RopeAndStore(Stream stream, const RopeStep& step, const KvPages& kv, std::int32_t layer);
+
+// From a page to another; those in f16 are numbered as OpenView does.
+struct PagePair {
+  std::int32_t from = 0;
+  std::int32_t to = 0;
+};
+// One layer of pages in f16 that are full, sealed.
+void SealPages(Stream stream, const PagePair* full, std::int32_t count, const KvPages& kv,
+               std::int32_t layer);
+// One layer of open pages, copied to staged ones.
+void StagePages(Stream stream, const PagePair* begun, std::int32_t count, const OpenView& open,
+                std::int32_t layer);
 
 // The first slots of a page to another page, in all layers: for copy-on-write. No page is both read
 // and written, or written twice.
@@ -85,13 +104,16 @@ struct SinkStep {
 // out[r] = q[r], turned by its angles, of those rows; others are left.
 void TurnForSinks(Stream stream, const SinkStep& step, float* out);
 
+// Which keys of a chunk an item reads: of those that its row sees through its table, or of those
+// in the row's own page (AttentionRow::own_first); its window's, or its sinks.
+enum class AttentionReads : std::int32_t { kWindow, kSinks, kOwnWindow, kOwnSinks };
+
 // A chunk of kChunkKeys keys, counted from key 0, that a row attends to.
 struct AttentionItem {
   static constexpr std::int32_t kChunkKeys = 256;
-  static constexpr std::int32_t kSinks = -1;
   std::int32_t row = 0;
-  // A multiple of kChunkKeys; or kSinks: the row's sinks, which are in the first chunk.
-  std::int32_t first_key = 0;
+  std::int32_t first_key = 0;  // a multiple of kChunkKeys
+  AttentionReads reads = AttentionReads::kWindow;
 };
 
 // What a row sees: keys 0 .. sinks - 1, and oldest .. position, both counted from key 0. Pages of
@@ -102,11 +124,15 @@ struct AttentionRow {
   std::int32_t position = 0;
   std::int32_t oldest = 0;
   std::int32_t sinks = 0;  // <= KeyWindow::kMaxSinks; they are met by the query of sinks_q
+  // Keys from own_first on are in no page of the table but, where pages are sealed, in own_page (of
+  // OpenView); else there are none such.
+  std::int32_t own_first = 0;
+  std::int32_t own_page = 0;
 };
 
 // What a step attends to, the same for all its layers that have one window (attention_plan.h).
 struct AttentionWork {
-  const AttentionItem* items = nullptr;      // row after row: sinks, then chunks in order
+  const AttentionItem* items = nullptr;      // row after row
   const std::int32_t* first_item = nullptr;  // [rows + 1]
   const AttentionRow* row_keys = nullptr;    // [rows]
   const std::int32_t* tables = nullptr;      // page ids
@@ -138,7 +164,7 @@ struct Queries {
 
 // Attention over pages: split over chunks, whose partials are merged in their order. Dao et al.,
 // "Flash-Decoding for long-context inference", 2023.
-void Attend(Stream stream, const Queries& queries, const AttentionWork& work, const PageView& pages,
+void Attend(Stream stream, const Queries& queries, const AttentionWork& work, const KvPages& kv,
             std::int32_t layer, const AttentionPartials& partials, Output out);
 
 }  // namespace banyan::kernels::cuda

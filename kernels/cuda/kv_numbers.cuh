@@ -63,17 +63,15 @@ __device__ __forceinline__ void StoreCodes(const float* x, int head_dim, std::by
   if (threadIdx.x % kWarp == 0) *scale = kept;
 }
 
-// Of one token and head, by a warp: a lane reads numbers lane, lane + 32, .. alone. `at` and
-// `scale_at` are where the slot and its scale are (PageView).
+// Of one token and head, by a warp: a lane reads numbers lane, lane + 32, .. alone. `to` is where
+// the key goes, `scale` where its scale does.
 template <KvFormat kFormat>
 __device__ __forceinline__ void StoreKeyAndValue(const float* key, const float* value,
-                                                 const PageView& pages, std::int64_t at,
-                                                 std::int64_t scale_at) {
+                                                 const PageView& pages, std::byte* to,
+                                                 Half* scale) {
   const int head_dim = pages.head_dim;
-  std::byte* to = pages.memory + at;
   std::byte* value_to = to + pages.values_after();
   if constexpr (kFormat == KvFormat::kInt8) {
-    auto* scale = reinterpret_cast<Half*>(pages.memory + scale_at);
     StoreCodes(key, head_dim, to, scale);
     StoreCodes(value, head_dim, value_to, scale + pages.page_size);
   } else if constexpr (kFormat == KvFormat::kFp8) {
@@ -113,6 +111,76 @@ __device__ __forceinline__ void LoadNumbers(const std::byte* at, float scale,
     } else {
       out[i] = ToFloat(loaded.numbers[i]);
     }
+  }
+}
+
+// What of a key is kept beside its place: where its scale is; of int4 the slot.
+template <KvFormat kFormat>
+__device__ __forceinline__ std::int64_t ScalePlace(const PageView& pages, std::int32_t page,
+                                                   std::int32_t layer, std::int32_t kv_head,
+                                                   std::int32_t slot) {
+  return kFormat == KvFormat::kInt4 ? slot : pages.ScaleAt(page, layer, kv_head, slot);
+}
+// Read where the format has it.
+template <KvFormat kFormat>
+__device__ __forceinline__ std::int64_t ScaleOf(Shared<std::int64_t> scale_places, int j) {
+  if constexpr (kFormat == KvFormat::kInt8 || kFormat == KvFormat::kInt4) return scale_places[j];
+  return 0;
+}
+
+// Dimensions first_dim .. first_dim + 7 of the key at `place` of the memory.
+template <KvFormat kFormat>
+__device__ __forceinline__ void LoadKey(const PageView& pages, const std::byte* memory,
+                                        std::int64_t place, std::int64_t scale_place, int first_dim,
+                                        float (&out)[kVector]) {
+  if constexpr (kFormat == KvFormat::kInt4) {
+    const auto slot = static_cast<int>(scale_place);
+    const SealedTile tile = SealedTile::At(pages, slot / SealedTile::kTokens);
+    const std::byte* head = memory + place;
+    const std::byte* codes =
+        head + tile.key_codes + first_dim / 2 * SealedTile::kTokens + slot % SealedTile::kTokens;
+    const auto scales =
+        *reinterpret_cast<const KvVector<Half>*>(head + tile.key_scales + first_dim * 2);
+    const auto zeros =
+        *reinterpret_cast<const KvVector<std::int8_t>*>(head + tile.key_zeros + first_dim);
+    for (int i = 0; i < kVector; ++i) {
+      const auto two = static_cast<int>(codes[i / 2 * SealedTile::kTokens]);
+      const int code = i % 2 == 0 ? two & 15 : two >> 4;
+      out[i] = ToFloat(scales.numbers[i]) * static_cast<float>(code - zeros.numbers[i]);
+    }
+  } else {
+    const float scale = kFormat == KvFormat::kInt8
+                            ? ToFloat(*reinterpret_cast<const Half*>(memory + scale_place))
+                            : 1.0F;
+    constexpr int kBytes = sizeof(typename KvNumber<kFormat>::Type);
+    LoadNumbers<kFormat>(memory + place + first_dim * kBytes, scale, out);
+  }
+}
+
+// The same of its value.
+template <KvFormat kFormat>
+__device__ __forceinline__ void LoadValue(const PageView& pages, const std::byte* memory,
+                                          std::int64_t place, std::int64_t scale_place,
+                                          int first_dim, float (&out)[kVector]) {
+  if constexpr (kFormat == KvFormat::kInt4) {
+    constexpr int kZero = 8;
+    constexpr int kDims = SealedTile::kValueDims;
+    const auto slot = static_cast<int>(scale_place);
+    const int in_tile = slot % SealedTile::kTokens;
+    const SealedTile tile = SealedTile::At(pages, slot / SealedTile::kTokens);
+    const std::byte* head = memory + place;
+    const auto codes = *reinterpret_cast<const KvVector<std::uint8_t>*>(
+        head + tile.value_codes + in_tile * pages.head_dim / 2 + first_dim / kDims * (kDims / 2) +
+        first_dim % (kDims / 2));
+    const float scale = ToFloat(reinterpret_cast<const Half*>(
+        head + tile.value_scales)[first_dim / kDims * SealedTile::kTokens + in_tile]);
+    const int shift = first_dim % kDims < kDims / 2 ? 0 : 4;
+    for (int i = 0; i < kVector; ++i)
+      out[i] = scale * static_cast<float>((codes.numbers[i] >> shift & 15) - kZero);
+  } else {
+    const std::int64_t scales = pages.page_size * static_cast<std::int64_t>(sizeof(Half));
+    LoadKey<kFormat>(pages, memory, place + pages.values_after(), scale_place + scales, first_dim,
+                     out);
   }
 }
 

@@ -41,13 +41,16 @@ __device__ __forceinline__ void Turn(const float2* angles, int dims, float* head
 
 // A block has a row, a warp every fourth of its heads: queries, then keys with their values.
 template <KvFormat kFormat, RopePairs kPairs>
-__global__ void RopeAndStoreKernel(RopeStep step, PageView pages, int layer) {
+__global__ void RopeAndStoreKernel(RopeStep step, KvPages kv, int layer) {
   const std::int64_t row = blockIdx.x;
+  // A token of pages that are sealed goes to one in f16.
+  constexpr KvFormat kStored = SealsPages(kFormat) ? KvFormat::kF16 : kFormat;
+  const PageView& pages = SealsPages(kFormat) ? kv.open.open : kv.pages;
   const int head_dim = pages.head_dim;
   const auto* angles = reinterpret_cast<const float2*>(step.angles) + row * (step.dims / 2);
-  const std::int64_t slot = step.slots[row];
-  const auto page = static_cast<std::int32_t>(slot / pages.page_size);
-  const auto within = static_cast<std::int32_t>(slot % pages.page_size);
+  const TokenPlace place = step.places[row];
+  std::byte* page = SealsPages(kFormat) ? kv.open.LayerOf(place.page, layer)
+                                        : pages.memory + pages.KeyAt(place.page, layer, 0, 0);
   const int all = step.heads + pages.kv_heads;
   for (int head = threadIdx.x / kWarp; head < all; head += kWarps) {
     const bool is_query = head < step.heads;
@@ -59,8 +62,9 @@ __global__ void RopeAndStoreKernel(RopeStep step, PageView pages, int layer) {
     __syncwarp();  // lanes now read what others turned
     if constexpr (SpreadsKeys(kFormat)) SpreadHead(turned, head_dim, turned);
     if (is_query) continue;
-    StoreKeyAndValue<kFormat>(turned, step.v + at, pages, pages.KeyAt(page, layer, kv_head, within),
-                              pages.ScaleAt(page, layer, kv_head, within));
+    StoreKeyAndValue<kStored>(
+        turned, step.v + at, pages, page + pages.KeyAt(0, 0, kv_head, place.slot),
+        reinterpret_cast<Half*>(page + pages.ScaleAt(0, 0, kv_head, place.slot)));
   }
 }
 
@@ -88,11 +92,11 @@ __global__ void TurnForSinksKernel(SinkStep step, float* __restrict__ out) {
 }
 
 template <KvFormat kFormat>
-void LaunchRope(Stream stream, const RopeStep& step, const PageView& pages, std::int32_t layer) {
+void LaunchRope(Stream stream, const RopeStep& step, const KvPages& kv, std::int32_t layer) {
   const auto kernel = step.pairs == RopePairs::kNeighbours
                           ? RopeAndStoreKernel<kFormat, RopePairs::kNeighbours>
                           : RopeAndStoreKernel<kFormat, RopePairs::kHalves>;
-  Launch(kernel, static_cast<unsigned>(step.rows), kThreads, 0, stream, step, pages, layer);
+  Launch(kernel, static_cast<unsigned>(step.rows), kThreads, 0, stream, step, kv, layer);
 }
 
 }  // namespace
@@ -104,23 +108,24 @@ void RopeAngles(Stream stream, const std::int32_t* positions, const double* freq
          pairs, reinterpret_cast<float2*>(angles));
 }
 
-void RopeAndStore(Stream stream, const RopeStep& step, const PageView& pages, std::int32_t layer) {
+void RopeAndStore(Stream stream, const RopeStep& step, const KvPages& kv, std::int32_t layer) {
   if (step.rows == 0) return;
-  Require(step.dims % 2 == 0 && step.dims <= pages.head_dim, "rope turns whole pairs of a head");
-  Require(!SpreadsKeys(pages.format) || pages.head_dim <= kMaxHeadDim, "a warp holds a head");
-  switch (pages.format) {
+  const std::int32_t head_dim = kv.pages.head_dim;
+  Require(step.dims % 2 == 0 && step.dims <= head_dim, "rope turns whole pairs of a head");
+  Require(!SpreadsKeys(kv.pages.format) || head_dim <= kMaxHeadDim, "a warp holds a head");
+  switch (kv.pages.format) {
     case KvFormat::kF16:
-      return LaunchRope<KvFormat::kF16>(stream, step, pages, layer);
+      return LaunchRope<KvFormat::kF16>(stream, step, kv, layer);
     case KvFormat::kBf16:
-      return LaunchRope<KvFormat::kBf16>(stream, step, pages, layer);
+      return LaunchRope<KvFormat::kBf16>(stream, step, kv, layer);
     case KvFormat::kFp8:
-      return LaunchRope<KvFormat::kFp8>(stream, step, pages, layer);
+      return LaunchRope<KvFormat::kFp8>(stream, step, kv, layer);
     case KvFormat::kInt8:
-      return LaunchRope<KvFormat::kInt8>(stream, step, pages, layer);
+      return LaunchRope<KvFormat::kInt8>(stream, step, kv, layer);
     case KvFormat::kInt4:
-      break;
+      return LaunchRope<KvFormat::kInt4>(stream, step, kv, layer);
   }
-  RequireFailed("a format of pages outside kPageFormats");
+  RequireFailed("a format of pages that is none");
 }
 
 void TurnForSinks(Stream stream, const SinkStep& step, float* out) {

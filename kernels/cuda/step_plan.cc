@@ -9,7 +9,7 @@ void Write(std::span<const RowRun> runs, std::vector<std::int64_t>& key) {
   for (const RowRun& run : runs) {
     key.insert(key.end(),
                {run.first_row, run.rows, run.first_position, run.window.window, run.window.sinks,
-                run.front_pages, run.dropped_pages, std::ssize(run.pages)});
+                run.front_pages, run.dropped_pages, run.open_page, std::ssize(run.pages)});
     key.insert(key.end(), run.pages.begin(), run.pages.end());
   }
 }
@@ -28,14 +28,14 @@ const float* StepPlan::SinkAngles(const Rope& rope, const Attention& attention, 
   return sink_angles_.Of(rope, attention.host.sink_turns, stream);
 }
 
-const StepPlan::Attention& StepPlan::Attend(std::span<const RowRun> runs, std::int32_t page_size,
+const StepPlan::Attention& StepPlan::Attend(std::span<const RowRun> runs, const KvShape& shape,
                                             std::int64_t window) {
   Write(runs, key_);
   if (attention_[newest_attention_].window != window) newest_attention_ = 1 - newest_attention_;
   KeptAttention& kept = attention_[newest_attention_];
   if (kept.window == window && !kept.runs.empty() && kept.runs == key_) return kept.plan;
   kept.runs.clear();  // of nothing, should memory be short
-  kept.plan.host.Make(runs, page_size, window);
+  kept.plan.host.Make(runs, shape, window);
   kept.window = window;
   Upload(kept);
   kept.runs = key_;
@@ -50,8 +50,10 @@ void StepPlan::Upload(KeptAttention& kept) {
                       .tables = staging_.Upload<std::int32_t>(kept.tables, host.tables),
                       .rows = static_cast<std::int32_t>(host.rows.size()),
                       .item_count = static_cast<std::int32_t>(host.items.size())};
-  kept.plan.slots = staging_.Upload<std::int64_t>(kept.slots, host.slots);
+  kept.plan.places = staging_.Upload<TokenPlace>(kept.places, host.places);
   kept.plan.sink_rows = staging_.Upload<std::int32_t>(kept.sink_rows, host.sink_rows);
+  kept.plan.begun = staging_.Upload<PagePair>(kept.begun, host.begun);
+  kept.plan.full = staging_.Upload<PagePair>(kept.full, host.full);
 }
 
 }  // namespace banyan::kernels::cuda

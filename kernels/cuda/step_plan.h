@@ -29,12 +29,13 @@ class StepPlan {
   struct Attention {
     AttentionPlan host;
     AttentionWork device;  // all of it
-    const std::int64_t* slots = nullptr;
+    const TokenPlace* places = nullptr;
     const std::int32_t* sink_rows = nullptr;
+    const PagePair* begun = nullptr;
+    const PagePair* full = nullptr;
   };
   // Valid until the next call.
-  const Attention& Attend(std::span<const RowRun> runs, std::int32_t page_size,
-                          std::int64_t window);
+  const Attention& Attend(std::span<const RowRun> runs, const KvShape& shape, std::int64_t window);
   // Of the plan's sink_rows, by how far they are to be turned.
   const float* SinkAngles(const Rope& rope, const Attention& attention, Stream stream);
 
@@ -45,7 +46,7 @@ class StepPlan {
     Key runs;
     std::int64_t window = 0;
     Attention plan;
-    DeviceBuffer items, first_item, row_keys, tables, slots, sink_rows;
+    DeviceBuffer items, first_item, row_keys, tables, places, sink_rows, begun, full;
   };
   void Upload(KeptAttention& kept);
 

@@ -115,13 +115,13 @@ TEST(AttentionPlan, HasAnItemForEveryChunkThatIsSeen) {
   const RowRun runs[] = {{.first_row = 0, .rows = 2, .first_position = kChunk - 1, .pages = pages},
                          {.first_row = 2, .rows = 1, .first_position = 3 * kChunk, .pages = pages}};
   AttentionPlan plan;
-  plan.Make(runs, 16, 0);
+  plan.Make(runs, {.page_size = 16}, 0);
   EXPECT_THAT(plan.first_item, ::testing::ElementsAre(0, 1, 3, 7));
-  plan.Make(runs, 16, 2);
+  plan.Make(runs, {.page_size = 16}, 2);
   EXPECT_THAT(plan.first_item, ::testing::ElementsAre(0, 1, 3, 5));
   EXPECT_EQ(plan.items.back().first_key, 3 * kChunk);
   EXPECT_EQ(plan.items[3].first_key, 2 * kChunk);
-  plan.Make(runs, 16, 1);
+  plan.Make(runs, {.page_size = 16}, 1);
   EXPECT_THAT(plan.first_item, ::testing::ElementsAre(0, 1, 2, 3));
 }
 

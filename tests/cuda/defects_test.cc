@@ -129,13 +129,12 @@ Bytes RopeAndStored(const Heads& h, std::int32_t page_off) {
   DeviceArray<float> q(Flat(RandomRows(2, h.heads * dims, 7)));
   DeviceArray<float> k(Flat(RandomRows(2, h.kv_heads * dims, 8)));
   const DeviceArray<float> device_v(Flat(v));
-  const std::int64_t off = std::int64_t{page_off} * h.page_size;
-  const DeviceArray<std::int64_t> slots(std::vector<std::int64_t>{off + 1, off + h.page_size});
+  const DeviceArray<TokenPlace> places(std::vector<TokenPlace>{{page_off, 1}, {page_off + 1, 0}});
   const Pages pages(h, 1, 3);
-  RopeAndStore(
-      nullptr,
-      {q.data(), k.data(), device_v.data(), 2, h.heads, angles.data(), dims, h.pairs, slots.data()},
-      pages.view(), 0);
+  RopeAndStore(nullptr,
+               {q.data(), k.data(), device_v.data(), 2, h.heads, angles.data(), dims, h.pairs,
+                places.data()},
+               {pages.view()}, 0);
   Bytes out = BytesOf(q.Read());
   const Bytes stored = pages.Read();
   out.insert(out.end(), stored.begin(), stored.end());

@@ -17,7 +17,7 @@ std::int32_t PagesOf(std::int32_t tokens, std::int32_t page_size) {
 
 AttentionPlan Made(std::span<const RowRun> runs, std::int32_t page_size, std::int64_t window) {
   AttentionPlan plan;
-  plan.Make(runs, page_size, window);
+  plan.Make(runs, {.page_size = page_size}, window);
   return plan;
 }
 
@@ -69,7 +69,7 @@ DevicePlan::DevicePlan(const AttentionPlan& plan)
       first_item_(plan.first_item),
       rows_(plan.rows),
       tables_(plan.tables),
-      slots_(plan.slots),
+      places_(plan.places),
       sink_rows_(plan.sink_rows),
       sink_turns_(plan.sink_turns) {}
 
@@ -156,8 +156,8 @@ void Sequences::Store() {
                   .v = v.data(),
                   .rows = lengths_[s],
                   .heads = 1,
-                  .slots = plan.slots()},
-                 pages_.view(), kLayer);
+                  .places = plan.places()},
+                 {pages_.view()}, kLayer);
     keys_[s] = EachHead(heads_, keys_[s], kernels::testing::KeptKey);
     values_[s] = EachHead(heads_, values_[s], kernels::testing::Kept);
   }
@@ -214,7 +214,7 @@ Row Sequences::Run(const Rows& q, std::span<const RowRun> runs, std::int64_t win
   plan.TurnForSinks(queries.data(), heads_, rope_, sinks_q.data());
   DeviceArray<float> out(queries.size());
   cuda::Attend(nullptr, {queries.data(), sinks_q.data(), heads_.heads, Scale()}, work,
-               pages_.view(), kLayer, {greatest.data(), sums.data(), values.data()},
+               {pages_.view()}, kLayer, {greatest.data(), sums.data(), values.data()},
                {out.data(), NumberType::kF32});
   return out.Read();
 }

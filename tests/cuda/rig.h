@@ -47,7 +47,7 @@ class DevicePlan {
  public:
   DevicePlan(std::span<const RowRun> runs, std::int32_t page_size, std::int64_t window);
   AttentionWork work() const;
-  const std::int64_t* slots() const { return slots_.data(); }
+  const TokenPlace* places() const { return places_.data(); }
   // The queries of rows that see sinks as these meet them, where there are any.
   void TurnForSinks(const float* q, const Heads& heads, const Rope& rope, float* out) const;
 
@@ -57,7 +57,7 @@ class DevicePlan {
   DeviceArray<std::int32_t> first_item_;
   DeviceArray<AttentionRow> rows_;
   DeviceArray<std::int32_t> tables_;
-  DeviceArray<std::int64_t> slots_;
+  DeviceArray<TokenPlace> places_;
   DeviceArray<std::int32_t> sink_rows_;
   DeviceArray<std::int32_t> sink_turns_;
 };

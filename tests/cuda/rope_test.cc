@@ -25,19 +25,18 @@ struct Step {
 Step Turn(const Heads& h, const std::vector<std::int32_t>& positions, std::int32_t dims,
           RopePairs pairs, const Row& q, const Row& k, const Row& v) {
   const auto rows = static_cast<std::int32_t>(positions.size());
-  std::vector<std::int64_t> slots;
-  for (std::int64_t row = 0; row < rows; ++row)
-    slots.push_back(row * h.page_size + h.page_size - 1);
+  std::vector<TokenPlace> places;
+  for (std::int32_t row = 0; row < rows; ++row) places.push_back({row, h.page_size - 1});
   const Pages pages(h, 2, rows);
   const DeviceArray<float> angles = AnglesOf({.dims = dims}, DeviceArray(positions));
   DeviceArray<float> device_q(q);
   DeviceArray<float> device_k(k);
   const DeviceArray<float> device_v(v);
-  const DeviceArray<std::int64_t> device_slots(slots);
+  const DeviceArray<TokenPlace> device_places(places);
   RopeAndStore(nullptr,
                {device_q.data(), device_k.data(), device_v.data(), rows, h.heads, angles.data(),
-                dims, pairs, device_slots.data()},
-               pages.view(), 1);
+                dims, pairs, device_places.data()},
+               {pages.view()}, 1);
   return {device_q.Read(), device_k.Read(), pages.Read(), pages.view()};
 }
 
