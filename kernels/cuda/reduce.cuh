@@ -9,7 +9,8 @@ inline constexpr unsigned kAllLanes = 0xffffffffU;
 inline constexpr int kWarp = 32;
 
 // Every lane gets the same bits.
-__device__ __forceinline__ float WarpSum(float x) {
+template <class T>
+__device__ __forceinline__ T WarpSum(T x) {
   for (int bits = kWarp / 2; bits > 0; bits /= 2) x += __shfl_xor_sync(kAllLanes, x, bits);
   return x;
 }
@@ -20,16 +21,27 @@ __device__ __forceinline__ float WarpGreatest(float x) {
 }
 
 // Once in a kernel, by all of its kThreads threads, who get the same bits.
-template <int kThreads>
-__device__ __forceinline__ float BlockSum(float x) {
+template <int kThreads, class T>
+__device__ __forceinline__ T BlockSum(T x) {
   constexpr int kWarps = kThreads / kWarp;
-  Shared<float> sums = StaticShared<float, kWarps, struct BlockSumMemory>();
+  Shared<T> sums = StaticShared<T, kWarps, struct BlockSumMemory>();
   x = WarpSum(x);
   if (threadIdx.x % kWarp == 0) sums[threadIdx.x / kWarp] = x;
   __syncthreads();
-  float sum = 0.0F;
+  T sum = 0;
   for (int warp = 0; warp < kWarps; ++warp) sum += sums[warp];
   return sum;
+}
+
+template <int kThreads>
+__device__ __forceinline__ float BlockGreatest(float x) {
+  constexpr int kWarps = kThreads / kWarp;
+  Shared<float> greatest = StaticShared<float, kWarps, struct BlockGreatestMemory>();
+  x = WarpGreatest(x);
+  if (threadIdx.x % kWarp == 0) greatest[threadIdx.x / kWarp] = x;
+  __syncthreads();
+  for (int warp = 0; warp < kWarps; ++warp) x = fmaxf(x, greatest[warp]);
+  return x;
 }
 
 }  // namespace banyan::kernels::cuda

@@ -12,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/cuda/emulation/trial.h"
+#include "kernels/cuda/sampling.h"
 #include "tests/cuda/rig.h"
 
 namespace banyan::kernels::cuda::emulation {
@@ -105,6 +106,61 @@ TEST(Defects, OfArgmax) {
   ExpectDefectsSeen({.barriers = 1, .meetings = 2}, [&] {
     Argmax(nullptr, in.data(), 8, 600, out.data());
     return BytesOf(out.Read());
+  });
+}
+
+// Rows of every kind of draw; the first one's greedy, its lists of tokens that other threads wrote.
+TEST(Defects, OfSampling) {
+  constexpr int kVocabulary = 1600;
+  constexpr int kRows = 12;
+  Rows logits = RandomRows(kRows, kVocabulary, 11);
+  logits[0][1] = 60.0F;
+  const std::vector<TokenBias> biases = {{300, 50.0F}, {301, 4.0F}, {7, 9.0F}, {1, 2.0F}};
+  const std::vector<TokenUse> uses = {{7, 1}, {300, 2}, {301, 0}, {1, 4}, {2, 1}};
+  std::vector<SampleRow> rows(kRows);
+  rows[0] = {.temperature = 0.0F,
+             .repetition = 1.5F,
+             .frequency = 20.0F,
+             .biases = {0, 4},
+             .uses = {0, 5}};
+  for (int row = 1; row < kRows; ++row) {
+    rows[row].uniform = 0.08 * row;
+    rows[row].temperature = 0.5F + 0.2F * static_cast<float>(row);
+    if (row % 4 == 1 || row % 4 == 2) rows[row].top_k = 40 * row;
+    if (row % 4 == 2 || row % 4 == 3) rows[row].top_p = 0.9F;
+  }
+  const DeviceArray<float> device_logits(Flat(logits));
+  const DeviceArray<SampleRow> device_rows(rows);
+  const DeviceArray<TokenBias> device_biases(biases);
+  const DeviceArray<TokenUse> device_uses(uses);
+  ExpectDefectsSeen({.barriers = 10, .meetings = 5}, [&] {
+    DeviceArray<float> adjusted(device_logits.size());
+    DeviceArray<std::int32_t> tokens(kRows);
+    Sample(nullptr, device_logits.data(), kVocabulary, device_rows.data(), kRows,
+           {.biases = device_biases.data(), .uses = device_uses.data()}, adjusted.data(),
+           tokens.data());
+    Bytes out = BytesOf(adjusted.Read());
+    const Bytes drawn = BytesOf(tokens.Read());
+    out.insert(out.end(), drawn.begin(), drawn.end());
+    return out;
+  });
+}
+
+TEST(Defects, OfLogProbabilities) {
+  Rows rows = RandomRows(8, 600, 12);
+  for (int row = 0; row < 8; ++row) rows[row][1 << row] = 200.0F;  // far above all others
+  const DeviceArray<float> logits(Flat(rows));
+  const DeviceArray<std::int32_t> tokens(std::vector<std::int32_t>{0, 5, 77, 300, 301, 510, 4, 9});
+  ExpectDefectsSeen({.barriers = 7, .meetings = 3}, [&] {
+    DeviceArray<float> of_tokens(8);
+    DeviceArray<std::int32_t> top(8 * 6);
+    DeviceArray<float> of_top(8 * 6);
+    LogProbabilities(nullptr, logits.data(), 600, tokens.data(), 8, of_tokens.data(),
+                     {6, top.data(), of_top.data()});
+    Bytes out = BytesOf(of_tokens.Read());
+    for (const Bytes& more : {BytesOf(top.Read()), BytesOf(of_top.Read())})
+      out.insert(out.end(), more.begin(), more.end());
+    return out;
   });
 }
 
