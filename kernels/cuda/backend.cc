@@ -5,15 +5,14 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/cuda/blocks.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/page_memory.h"
 #include "kernels/cuda/runtime.h"
 #include "kernels/cuda/staging.h"
 #include "kernels/cuda/step_plan.h"
-#include "kernels/half.h"
 #include "kernels/require.h"
 #include "kernels/runs.h"
-#include "kernels/small_floats.h"
 
 namespace banyan::kernels {
 
@@ -97,19 +96,22 @@ void CudaBackend::TakeThread() {
 }
 
 CudaBackend::Matrix CudaBackend::PackMatrix(const HostTensor& host) {
+  constexpr std::int64_t kPartBytes = std::int64_t{64} << 20;  // of the file's blocks at once
   State& state = *state_;
   Matrix matrix;
   matrix.rows_ = host.rows;
   matrix.cols_ = host.cols;
   DeviceBuffer memory(static_cast<std::size_t>(matrix.bytes()));
-  std::vector<float> floats(static_cast<std::size_t>(host.cols));
-  std::vector<std::uint16_t> numbers(floats.size());
-  for (std::int64_t row = 0; row < host.rows; ++row) {
-    DequantizeRow(host, row, floats);
-    std::ranges::transform(floats, numbers.begin(),
-                           state.options.numbers == NumberType::kF16 ? FloatToHalf : FloatToBf16);
-    state.staging.Upload(memory.as<std::uint16_t>() + row * host.cols, numbers.data(),
-                         BytesOf(host.cols, sizeof(std::uint16_t)));
+  DeviceBuffer part_blocks;
+  const BlockShape shape = ShapeOf(host.type);
+  const std::int64_t row_bytes = host.cols / shape.block * shape.bytes;
+  const std::int64_t part = std::max<std::int64_t>(1, kPartBytes / row_bytes);
+  for (std::int64_t row = 0; row < host.rows; row += part) {
+    const std::int64_t rows = std::min(part, host.rows - row);
+    const auto* blocks = state.staging.Upload<std::byte>(
+        part_blocks, {host.data + row * row_bytes, BytesOf(rows * row_bytes, 1)});
+    cuda::Dequantize(state.stream(), {host.type, blocks, rows, host.cols},
+                     {memory.as<std::uint16_t>() + row * host.cols, state.options.numbers});
   }
   matrix.numbers_ = memory.as<void>();
   state.weights.push_back(std::move(memory));

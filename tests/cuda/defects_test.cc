@@ -11,6 +11,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "kernels/cuda/blocks.h"
 #include "kernels/cuda/emulation/trial.h"
 #include "kernels/cuda/sampling.h"
 #include "tests/cuda/rig.h"
@@ -161,6 +162,21 @@ TEST(Defects, OfLogProbabilities) {
     for (const Bytes& more : {BytesOf(top.Read()), BytesOf(of_top.Read())})
       out.insert(out.end(), more.begin(), more.end());
     return out;
+  });
+}
+
+TEST(Defects, OfProductsWithBlocks) {
+  const kernels::testing::RandomMatrix host(DType::kQ4_K, 6, 512, 13);
+  const std::int64_t bytes = 6 * 512 / 256 * ShapeOf(DType::kQ4_K).bytes;
+  const DeviceArray<std::byte> w(Bytes(host.host().data, host.host().data + bytes));
+  const DeviceArray<float> x(Flat(RandomRows(2, 512, 14)));
+  ExpectDefectsSeen({.meetings = 1}, [&] {
+    DeviceArray<float> y(12);
+    MultiplyBlocks(nullptr, {.weights = {DType::kQ4_K, w.data(), 6, 512},
+                             .x = {x.data(), NumberType::kF32},
+                             .rows = 2,
+                             .y = y.data()});
+    return BytesOf(y.Read());
   });
 }
 
