@@ -12,7 +12,6 @@
 #include "kernels/cuda/staging.h"
 #include "kernels/cuda/step_plan.h"
 #include "kernels/require.h"
-#include "kernels/runs.h"
 
 namespace banyan::kernels {
 
@@ -267,10 +266,11 @@ void CudaBackend::RopeAndStore(Activations& q, Activations& k, const Activations
   Require(k.cols() == shape.kv_heads * shape.head_dim && v.cols() == k.cols() &&
               q.cols() % shape.head_dim == 0,
           "RopeAndStore: shapes differ");
-  CheckRuns(runs, std::min({q.max_rows(), k.max_rows(), v.max_rows()}), shape);
   if (runs.empty()) return;
   const float* angles = state.plan.Angles(rope, runs, state.stream());
   const cuda::StepPlan::Attention& plan = state.plan.Attend(runs, shape, 0);
+  Require(plan.device.rows <= std::min({q.max_rows(), k.max_rows(), v.max_rows()}),
+          "RopeAndStore: too many rows");
   state.pages.Stage(plan.host.staged);
   const cuda::KvPages& kv = state.pages.view();
   cuda::StagePages(state.stream(), plan.begun, static_cast<std::int32_t>(plan.host.begun.size()),
@@ -319,9 +319,9 @@ void CudaBackend::Attend(const Activations& q, const AttentionSpan& span,
   const KvShape& shape = state.pages.shape();
   Require(0 <= layer && layer < shape.layers, "Attend: no such layer");
   Require(q.cols() % shape.head_dim == 0 && out.cols() == q.cols(), "Attend: shapes differ");
-  CheckRuns(runs, std::min(q.max_rows(), out.max_rows()), shape);
   if (runs.empty()) return;
   const cuda::StepPlan::Attention& plan = state.plan.Attend(runs, shape, span.window);
+  Require(plan.device.rows <= std::min(q.max_rows(), out.max_rows()), "Attend: too many rows");
   const std::vector<std::int32_t>& first_item = plan.host.first_item;
   const std::int32_t heads = q.cols() / shape.head_dim;
   const cuda::Queries queries{.q = q.data(),

@@ -1,5 +1,9 @@
 #include "kernels/cuda/step_plan.h"
 
+#include <limits>
+
+#include "kernels/runs.h"
+
 namespace banyan::kernels::cuda {
 namespace {
 
@@ -7,9 +11,9 @@ namespace {
 void Write(std::span<const RowRun> runs, std::vector<std::int64_t>& key) {
   key.clear();
   for (const RowRun& run : runs) {
-    key.insert(key.end(),
-               {run.first_row, run.rows, run.first_position, run.window.window, run.window.sinks,
-                run.front_pages, run.dropped_pages, run.open_page, std::ssize(run.pages)});
+    key.insert(key.end(), {run.first_row, run.rows, run.first_position, run.window.window,
+                           run.window.sinks, run.front_pages, run.dropped_pages, run.open_page,
+                           run.compacted, run.choice.pages, std::ssize(run.pages)});
     key.insert(key.end(), run.pages.begin(), run.pages.end());
   }
 }
@@ -35,6 +39,7 @@ const StepPlan::Attention& StepPlan::Attend(std::span<const RowRun> runs, const 
   KeptAttention& kept = attention_[newest_attention_];
   if (kept.window == window && !kept.runs.empty() && kept.runs == key_) return kept.plan;
   kept.runs.clear();  // of nothing, should memory be short
+  CheckRuns(runs, std::numeric_limits<std::int32_t>::max(), shape);
   kept.plan.host.Make(runs, shape, window);
   kept.window = window;
   Upload(kept);

@@ -34,7 +34,7 @@ class StepPlan {
     const PagePair* begun = nullptr;
     const PagePair* full = nullptr;
   };
-  // Valid until the next call.
+  // Valid until the next call. Runs are checked (kernels/runs.h) when they are new.
   const Attention& Attend(std::span<const RowRun> runs, const KvShape& shape, std::int64_t window);
   // Of the plan's sink_rows, by how far they are to be turned.
   const float* SinkAngles(const Rope& rope, const Attention& attention, Stream stream);
