@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/bounds_bytes.h"
 #include "kernels/cpu/key_bounds.h"
 
 namespace banyan::kernels {
@@ -10,8 +11,7 @@ void PageBounds::Read(const PageStore& pages, std::int32_t layer,
                       std::span<const std::int32_t> wanted) {
   if (known_.empty()) {
     shape_ = pages.shape();
-    bounds_ = Buffer::MapOrThrow(static_cast<std::size_t>(At(0, shape_.layers, 0)) *
-                                 sizeof(std::uint16_t));
+    bounds_ = Buffer::MapOrThrow(static_cast<std::size_t>(BoundsBytes(shape_) * shape_.pages));
     known_.resize(static_cast<std::size_t>(std::int64_t{shape_.pages} * shape_.layers));
   }
   unread_.clear();

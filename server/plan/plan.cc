@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/limits.h"
+#include "kernels/bounds_bytes.h"
 #include "model/kv_pool.h"
 #include "scheduler/scheduler.h"
 
@@ -67,6 +68,12 @@ std::int64_t OpenBytesOf(const Subject& subject, const Workload& workload, KvFor
   return kernels::OpenBytes(shape);
 }
 
+// Layers with windows do not choose, nor is there attention over latents.
+std::int64_t BoundsBytesOf(const Subject& subject, const Workload& workload, KvFormat format) {
+  if (subject.shape.windowed_layers() > 0 || subject.shape.latent) return 0;
+  return kernels::BoundsBytes(subject.shape.In(format, workload.page_size));
+}
+
 FormatPlan PlanOf(const Subject& subject, const Workload& workload, const SessionPages& pages,
                   KvFormat format) {
   FormatPlan plan;
@@ -75,6 +82,7 @@ FormatPlan PlanOf(const Subject& subject, const Workload& workload, const Sessio
   plan.bytes_per_token = kernels::BytesPerToken(subject.shape.In(format, workload.page_size));
   plan.page_bytes = plan.bytes_per_token * workload.page_size;
   plan.open_bytes = OpenBytesOf(subject, workload, format);
+  plan.bounds_bytes = BoundsBytesOf(subject, workload, format);
   CacheShape multi = subject.shape;
   multi.kv_heads = subject.heads;
   if (multi.latent) multi.head_dim = multi.latent->head_dim;

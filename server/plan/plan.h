@@ -59,6 +59,9 @@ struct FormatPlan {
   std::int64_t bytes_per_token = 0;
   std::int64_t page_bytes = 0;
   std::int64_t open_bytes = 0;  // of the open pages of all that may run, beside the pool
+  // Of the bounds of a page's keys, beside the pool: as soon as requests choose pages. 0: they
+  // cannot.
+  std::int64_t bounds_bytes = 0;
   std::int64_t multi_head_bytes_per_token = 0;  // had each query head keys; 0: not known
   // Of a session; 0 without a context.
   std::int64_t formula_bytes = 0;

@@ -100,6 +100,15 @@ std::string PagesText(const Plan& plan) {
   return text;
 }
 
+// The same in all formats that have some.
+std::string BoundsText(const Plan& plan) {
+  std::int64_t bytes = 0;
+  for (const FormatPlan& format : plan.formats) bytes = std::max(bytes, format.bounds_bytes);
+  if (bytes == 0) return "";
+  return absl::StrCat(Grouped(bytes),
+                      " bytes more for each page that a request with a quest policy looks at");
+}
+
 std::string PoolText(const PlanReport& report) {
   const std::string size = RoundedBytes(*report.plan.workload.kv_memory);
   if (!report.memory) return size;
@@ -119,6 +128,8 @@ void AppendHead(const PlanReport& report, std::string& out) {
     AppendLine("workload", WorkloadText(workload, subject.context_length), out);
   }
   AppendLine("pages", PagesText(report.plan), out);
+  if (const std::string text = BoundsText(report.plan); !text.empty())
+    AppendLine("bounds", text, out);
   if (workload.kv_memory) AppendLine("KV pool", PoolText(report), out);
 }
 

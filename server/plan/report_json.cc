@@ -86,6 +86,7 @@ json::object FormatJson(const FormatPlan& format, const Plan& plan) {
   out["multi_head_bytes_per_token"] = Known(format.multi_head_bytes_per_token);
   out["page_bytes"] = format.page_bytes;
   out["open_bytes"] = format.open_bytes;
+  out["bounds_bytes"] = format.bounds_bytes;
   out["session"] = nullptr;
   if (plan.workload.context > 0) {
     out["session"] = {{"formula_bytes", format.formula_bytes},
@@ -98,6 +99,7 @@ json::object FormatJson(const FormatPlan& format, const Plan& plan) {
     json::object fits = {{"pages", capacity.pages},
                          {"bytes", capacity.pages * format.page_bytes +
                                        (capacity.pages > 0 ? format.open_bytes : 0)},
+                         {"bounds_bytes", capacity.pages * format.bounds_bytes},
                          {"tokens", capacity.tokens}};
     const bool asked = plan.workload.context > 0;
     fits["sessions"] = asked ? json::value(capacity.sessions) : json::value(nullptr);

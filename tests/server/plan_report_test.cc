@@ -89,6 +89,13 @@ TEST(PlanReport, HasATableForEachQuestion) {
   EXPECT_THAT(RowOfF16(text, "--kv-memory"), testing::EndsWith("   62080MiB   198,656"));
 }
 
+TEST(PlanReport, TellsWhatChoosingPagesTakes) {
+  const auto text = [](const std::string& name) { return PlanAsText(Report(OfConfig(name))); };
+  EXPECT_THAT(text("llama-3-8b"), HasSubstr("bounds          131,072 bytes more for each page "));
+  EXPECT_THAT(text("gemma-3-1b"), Not(HasSubstr("bounds"))) << "layers with windows do not choose";
+  EXPECT_THAT(text("deepseek-v3"), Not(HasSubstr("bounds")));
+}
+
 TEST(PlanReport, OfAShapeAloneIsShort) {
   const std::string text = PlanAsText(Report(OfShape()));
   EXPECT_THAT(text, HasSubstr("model           --shape 2,2,8\n"));
@@ -215,15 +222,16 @@ TEST(PlanReport, JsonHasEveryFigure) {
             json::parse(R"({"all": 7, "shared": 2, "own": 5, "headroom": 4})"));
   EXPECT_EQ(told.at("formats").at("f16"), json::parse(R"({
     "bytes_per_token": 131072, "multi_head_bytes_per_token": 524288, "page_bytes": 2097152,
-    "open_bytes": 0,
+    "open_bytes": 0, "bounds_bytes": 131072,
     "session": {"formula_bytes": 13107200, "allocated_bytes": 14680064, "own_bytes": 10485760},
-    "capacity": {"pages": 512, "bytes": 1073741824, "tokens": 8192, "sessions": 73,
-                 "sharing_sessions": 102},
+    "capacity": {"pages": 512, "bytes": 1073741824, "bounds_bytes": 67108864, "tokens": 8192,
+                 "sessions": 73, "sharing_sessions": 102},
     "pool": {"pages": 70, "headroom_pages": 40, "kv_memory": 230686720, "tokens": 1760},
     "sharing_pool": {"pages": 52, "headroom_pages": 40, "kv_memory": 192937984,
                      "tokens": 1472}})"));
   const json::object& int4 = told.at("formats").at("int4").as_object();
   EXPECT_EQ(int4.at("open_bytes"), 64 * 2'097'152);
+  EXPECT_EQ(int4.at("bounds_bytes"), 0);
   EXPECT_EQ(int4.at("capacity").at("pages"), ((1 << 30) - 64 * 2'097'152) / (16 * 40'960));
   EXPECT_EQ(int4.at("capacity").at("bytes"), 1433 * 16 * 40'960 + 64 * 2'097'152);
   EXPECT_EQ(int4.at("pool").at("kv_memory"), 110 * 16 * 40'960 + 64 * 2'097'152);
