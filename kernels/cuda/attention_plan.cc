@@ -2,23 +2,40 @@
 
 #include <algorithm>
 
+#include "kernels/cuda/attention_tiles.h"
 #include "kernels/require.h"
 
 namespace banyan::kernels::cuda {
+namespace {
 
-void AttentionPlan::Make(std::span<const RowRun> runs, const KvShape& shape, std::int64_t window) {
+// Of which runs rows attend whole, if they make enough blocks together.
+bool MayAttendWhole(const RowRun& run, const KvShape& shape) {
+  constexpr std::int32_t kMinRows = 16;
+  return run.rows >= kMinRows && run.window.sinks == 0 && !SealsPages(shape.format) &&
+         shape.head_dim <= AttentionTile::kMaxWholeDims;
+}
+
+bool AttendWhole(std::span<const RowRun> runs, const KvShape& shape, std::int32_t group,
+                 const TileRules& rules) {
+  const std::int32_t tile_rows = AttentionTile::kMaxQueries / group;
+  std::int64_t blocks = 0;
+  for (const RowRun& run : runs)
+    if (MayAttendWhole(run, shape))
+      blocks += std::int64_t{(run.rows + tile_rows - 1) / tile_rows} * shape.kv_heads;
+  return blocks >= rules.whole_blocks;
+}
+
+}  // namespace
+
+void AttentionPlan::Make(std::span<const RowRun> runs, const KvShape& shape, std::int64_t window,
+                         std::int32_t heads, const TileRules& rules) {
   const std::int32_t page_size = shape.page_size;
+  Require(heads > 0 && heads % shape.kv_heads == 0, "query heads are whole groups");
+  const std::int32_t group = heads / shape.kv_heads;
   const bool seals = SealsPages(shape.format);
-  items.clear();
-  first_item.assign(1, 0);
-  rows.clear();
-  tables.clear();
-  places.clear();
-  sink_rows.clear();
-  sink_turns.clear();
-  begun.clear();
-  full.clear();
-  staged = 0;
+  const bool some_whole = AttendWhole(runs, shape, group, rules);
+  Clear();
+  AttentionTiles together(*this, group, page_size);
   for (const RowRun& run : runs) {
     Require(run.first_row == static_cast<std::int32_t>(rows.size()), "runs follow each other");
     Require(window == 0 || !run.window.is_bounded(), "layer or run has a window");
@@ -29,6 +46,7 @@ void AttentionPlan::Make(std::span<const RowRun> runs, const KvShape& shape, std
     tables.insert(tables.end(), run.pages.begin(), run.pages.end());
     const std::int64_t first = run.first_position / page_size;
     const std::int64_t last = (run.first_position + run.rows - 1) / page_size;
+    const bool whole = some_whole && MayAttendWhole(run, shape);
     for (std::int32_t i = 0; i < run.rows; ++i) {
       const std::int64_t position = run.first_position + i;
       const std::int64_t page = position / page_size;
@@ -44,31 +62,51 @@ void AttentionPlan::Make(std::span<const RowRun> runs, const KvShape& shape, std
         place.page = row.own_page;
       }
       places.push_back(place);
-      AddRow(window == 0 ? run.window : KeyWindow{.window = window}, row);
+      AddRow(window == 0 ? run.window : KeyWindow{.window = window}, row, whole);
     }
     if (seals) AddSealed(run, page_size);
+    if (whole) together.AddWhole(run.first_row, run.rows);
   }
+  together.AddItems(runs, rules.max_items);
 }
 
-void AttentionPlan::AddRow(const KeyWindow& window, AttentionRow row) {
+void AttentionPlan::Clear() {
+  rows.clear();
+  items.clear();
+  first_item.assign(1, 0);
+  tiles.clear();
+  tile_rows.clear();
+  parts.clear();
+  tables.clear();
+  places.clear();
+  sink_rows.clear();
+  sink_turns.clear();
+  begun.clear();
+  full.clear();
+  staged = 0;
+}
+
+void AttentionPlan::AddRow(const KeyWindow& window, AttentionRow row, bool whole) {
   row.oldest = static_cast<std::int32_t>(window.first_key(row.position));
   row.sinks = window.cuts(row.position) ? window.sinks : 0;
   rows.push_back(row);
-  AddItems(0, std::min(row.sinks, row.own_first), AttentionReads::kSinks);
-  AddItems(row.own_first, row.sinks, AttentionReads::kOwnSinks);
-  AddItems(row.oldest, std::min(row.position + 1, row.own_first), AttentionReads::kWindow);
-  AddItems(std::max(row.oldest, row.own_first), row.position + 1, AttentionReads::kOwnWindow);
+  if (!whole) {
+    AddItems(AttentionReads::kSinks);
+    AddItems(AttentionReads::kOwnSinks);
+    AddItems(AttentionReads::kWindow);
+    AddItems(AttentionReads::kOwnWindow);
+  }
   first_item.push_back(static_cast<std::int32_t>(items.size()));
   if (row.sinks == 0) return;
   sink_rows.push_back(static_cast<std::int32_t>(rows.size()) - 1);
   sink_turns.push_back(static_cast<std::int32_t>(window.capacity() - 1 - row.position));
 }
 
-// Of the last row: keys begin .. end - 1.
-void AttentionPlan::AddItems(std::int32_t begin, std::int32_t end, AttentionReads reads) {
-  constexpr std::int32_t kChunk = AttentionItem::kChunkKeys;
-  if (begin >= end) return;
-  for (std::int32_t key = begin / kChunk * kChunk; key < end; key += kChunk)
+// Of the last row.
+void AttentionPlan::AddItems(AttentionReads reads) {
+  const KeyRange seen = rows.back().Seen(reads);
+  if (seen.begin >= seen.end) return;
+  for (std::int32_t key = seen.begin / kChunkKeys * kChunkKeys; key < seen.end; key += kChunkKeys)
     items.push_back({static_cast<std::int32_t>(rows.size()) - 1, key, reads});
 }
 

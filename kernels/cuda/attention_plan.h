@@ -12,12 +12,31 @@
 
 namespace banyan::kernels::cuda {
 
+// A chunk that a row attends to.
+struct AttentionItem {
+  std::int32_t row = 0;
+  std::int32_t first_key = 0;  // a multiple of kChunkKeys
+  AttentionReads reads = AttentionReads::kWindow;
+};
+
+// How rows are put together; it changes no row's bits.
+struct TileRules {
+  // Runs whose tiles make so many blocks attend whole; others, which would leave much of a device
+  // idle, chunk by chunk.
+  std::int32_t whole_blocks = 256;
+  // Items done at once, or one row's.
+  std::int32_t max_items = 16384;
+};
+
 // Runs' rows follow each other from row 0 on. Bounds: positions below 2^31; the tables of a step
 // are as long as the batch's.
 struct AttentionPlan {
-  std::vector<AttentionItem> items;
-  std::vector<std::int32_t> first_item;  // rows + 1 of them
   std::vector<AttentionRow> rows;
+  std::vector<AttentionItem> items;      // row after row, in the order in which they are merged
+  std::vector<std::int32_t> first_item;  // rows + 1 of them
+  std::vector<AttentionTile> tiles;
+  std::vector<AttentionTileRow> tile_rows;
+  std::vector<AttentionPart> parts;
   std::vector<std::int32_t> tables;  // of each run once
   std::vector<TokenPlace> places;    // where a row's key and value go
   // Rows that see sinks, and how far their queries are to be turned for them, in positions.
@@ -29,14 +48,15 @@ struct AttentionPlan {
   std::vector<PagePair> full;
   std::int32_t staged = 0;
 
-  // Chunks that no row sees have no item. The window is the layer's, 0 where runs have their own.
-  // Runs keep to CheckRuns (kernels/runs.h), see all slots of what they see, and have one table for
-  // all heads.
-  void Make(std::span<const RowRun> runs, const KvShape& shape, std::int64_t window);
+  // Of `heads` query heads. The window is the layer's, 0 where runs have their own. Runs keep to
+  // CheckRuns (kernels/runs.h), see all slots of what they see, and have one table for all heads.
+  void Make(std::span<const RowRun> runs, const KvShape& shape, std::int64_t window,
+            std::int32_t heads, const TileRules& rules = {});
 
  private:
-  void AddRow(const KeyWindow& window, AttentionRow row);
-  void AddItems(std::int32_t begin, std::int32_t end, AttentionReads reads);
+  void Clear();
+  void AddRow(const KeyWindow& window, AttentionRow row, bool whole);
+  void AddItems(AttentionReads reads);
   void AddSealed(const RowRun& run, std::int32_t page_size);
 };
 

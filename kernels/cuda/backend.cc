@@ -268,8 +268,9 @@ void CudaBackend::RopeAndStore(Activations& q, Activations& k, const Activations
           "RopeAndStore: shapes differ");
   if (runs.empty()) return;
   const float* angles = state.plan.Angles(rope, runs, state.stream());
-  const cuda::StepPlan::Attention& plan = state.plan.Attend(runs, shape, 0);
-  Require(plan.device.rows <= std::min({q.max_rows(), k.max_rows(), v.max_rows()}),
+  const std::int32_t heads = q.cols() / shape.head_dim;
+  const cuda::StepPlan::Attention& plan = state.plan.Attend(runs, shape, 0, heads);
+  Require(plan.rows() <= std::min({q.max_rows(), k.max_rows(), v.max_rows()}),
           "RopeAndStore: too many rows");
   state.pages.Stage(plan.host.staged);
   const cuda::KvPages& kv = state.pages.view();
@@ -279,8 +280,8 @@ void CudaBackend::RopeAndStore(Activations& q, Activations& k, const Activations
                      {.q = q.data(),
                       .k = k.data(),
                       .v = v.data(),
-                      .rows = plan.device.rows,
-                      .heads = q.cols() / shape.head_dim,
+                      .rows = plan.rows(),
+                      .heads = heads,
                       .angles = angles,
                       .dims = rope.dims,
                       .pairs = rope.pairs,
@@ -296,7 +297,7 @@ const float* CudaBackend::State::TurnForSinks(const Activations& q, const Rope* 
   if (attention.host.sink_rows.empty()) return nullptr;
   Require(rope != nullptr, "attention knows the rope where windows have sinks");
   const KvShape& shape = pages.shape();
-  sinks_q.Grow(BytesOf(std::int64_t{attention.device.rows} * q.cols(), sizeof(float)));
+  sinks_q.Grow(BytesOf(std::int64_t{attention.rows()} * q.cols(), sizeof(float)));
   const float* angles = plan.SinkAngles(*rope, attention, stream());
   cuda::TurnForSinks(stream(),
                      {.q = q.data(),
@@ -314,33 +315,24 @@ const float* CudaBackend::State::TurnForSinks(const Activations& q, const Rope* 
 
 void CudaBackend::Attend(const Activations& q, const AttentionSpan& span,
                          std::span<const RowRun> runs, std::int32_t layer, Input& out) {
-  constexpr std::int32_t kMaxItems = 16384;  // at once; partials are of so many
   State& state = *state_;
   const KvShape& shape = state.pages.shape();
   Require(0 <= layer && layer < shape.layers, "Attend: no such layer");
   Require(q.cols() % shape.head_dim == 0 && out.cols() == q.cols(), "Attend: shapes differ");
   if (runs.empty()) return;
-  const cuda::StepPlan::Attention& plan = state.plan.Attend(runs, shape, span.window);
-  Require(plan.device.rows <= std::min(q.max_rows(), out.max_rows()), "Attend: too many rows");
-  const std::vector<std::int32_t>& first_item = plan.host.first_item;
   const std::int32_t heads = q.cols() / shape.head_dim;
+  const cuda::StepPlan::Attention& plan = state.plan.Attend(runs, shape, span.window, heads);
+  Require(plan.rows() <= std::min(q.max_rows(), out.max_rows()), "Attend: too many rows");
   const cuda::Queries queries{.q = q.data(),
                               .sinks_q = state.TurnForSinks(q, span.rope, plan),
                               .heads = heads,
                               .scale = span.scale};
-  cuda::AttentionWork part = plan.device;
-  for (part.first_row = 0; part.first_row < plan.device.rows; part.first_row += part.rows) {
-    part.first_of_items = first_item[static_cast<std::size_t>(part.first_row)];
-    const auto end = std::upper_bound(first_item.begin() + part.first_row + 1, first_item.end(),
-                                      part.first_of_items + kMaxItems);
-    const auto last = std::max<std::int64_t>(end - first_item.begin() - 1, part.first_row + 1);
-    part.rows = static_cast<std::int32_t>(last) - part.first_row;
-    part.item_count = first_item[static_cast<std::size_t>(last)] - part.first_of_items;
-    const std::int64_t units = std::int64_t{part.item_count} * heads;
+  for (const cuda::AttentionPart& part : plan.host.parts) {
+    const std::int64_t units = std::int64_t{part.items} * heads;
     state.greatest.Grow(BytesOf(units, sizeof(float)));
     state.sums.Grow(BytesOf(units, sizeof(float)));
     state.values.Grow(BytesOf(units * shape.head_dim, sizeof(float)));
-    cuda::Attend(state.stream(), queries, part, state.pages.view(), layer,
+    cuda::Attend(state.stream(), queries, plan.device, part, state.pages.view(), layer,
                  {state.greatest.as<float>(), state.sums.as<float>(), state.values.as<float>()},
                  state.OutputOf(out));
   }

@@ -33,14 +33,15 @@ const float* StepPlan::SinkAngles(const Rope& rope, const Attention& attention, 
 }
 
 const StepPlan::Attention& StepPlan::Attend(std::span<const RowRun> runs, const KvShape& shape,
-                                            std::int64_t window) {
+                                            std::int64_t window, std::int32_t heads) {
   Write(runs, key_);
+  key_.push_back(heads);
   if (attention_[newest_attention_].window != window) newest_attention_ = 1 - newest_attention_;
   KeptAttention& kept = attention_[newest_attention_];
   if (kept.window == window && !kept.runs.empty() && kept.runs == key_) return kept.plan;
   kept.runs.clear();  // of nothing, should memory be short
   CheckRuns(runs, std::numeric_limits<std::int32_t>::max(), shape);
-  kept.plan.host.Make(runs, shape, window);
+  kept.plan.host.Make(runs, shape, window, heads);
   kept.window = window;
   Upload(kept);
   kept.runs = key_;
@@ -49,12 +50,12 @@ const StepPlan::Attention& StepPlan::Attend(std::span<const RowRun> runs, const 
 
 void StepPlan::Upload(KeptAttention& kept) {
   const AttentionPlan& host = kept.plan.host;
-  kept.plan.device = {.items = staging_.Upload<AttentionItem>(kept.items, host.items),
-                      .first_item = staging_.Upload<std::int32_t>(kept.first_item, host.first_item),
-                      .row_keys = staging_.Upload<AttentionRow>(kept.row_keys, host.rows),
-                      .tables = staging_.Upload<std::int32_t>(kept.tables, host.tables),
-                      .rows = static_cast<std::int32_t>(host.rows.size()),
-                      .item_count = static_cast<std::int32_t>(host.items.size())};
+  kept.plan.device = {
+      .tiles = staging_.Upload<AttentionTile>(kept.tiles, host.tiles),
+      .tile_rows = staging_.Upload<AttentionTileRow>(kept.tile_rows, host.tile_rows),
+      .row_keys = staging_.Upload<AttentionRow>(kept.row_keys, host.rows),
+      .first_item = staging_.Upload<std::int32_t>(kept.first_item, host.first_item),
+      .tables = staging_.Upload<std::int32_t>(kept.tables, host.tables)};
   kept.plan.places = staging_.Upload<TokenPlace>(kept.places, host.places);
   kept.plan.sink_rows = staging_.Upload<std::int32_t>(kept.sink_rows, host.sink_rows);
   kept.plan.begun = staging_.Upload<PagePair>(kept.begun, host.begun);

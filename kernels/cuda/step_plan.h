@@ -28,14 +28,18 @@ class StepPlan {
 
   struct Attention {
     AttentionPlan host;
-    AttentionWork device;  // all of it
+    AttentionWork device;
     const TokenPlace* places = nullptr;
     const std::int32_t* sink_rows = nullptr;
     const PagePair* begun = nullptr;
     const PagePair* full = nullptr;
+
+    std::int32_t rows() const { return static_cast<std::int32_t>(host.rows.size()); }
   };
-  // Valid until the next call. Runs are checked (kernels/runs.h) when they are new.
-  const Attention& Attend(std::span<const RowRun> runs, const KvShape& shape, std::int64_t window);
+  // Of `heads` query heads. Valid until the next call. Runs are checked (kernels/runs.h) when they
+  // are new.
+  const Attention& Attend(std::span<const RowRun> runs, const KvShape& shape, std::int64_t window,
+                          std::int32_t heads);
   // Of the plan's sink_rows, by how far they are to be turned.
   const float* SinkAngles(const Rope& rope, const Attention& attention, Stream stream);
 
@@ -46,7 +50,7 @@ class StepPlan {
     Key runs;
     std::int64_t window = 0;
     Attention plan;
-    DeviceBuffer items, first_item, row_keys, tables, places, sink_rows, begun, full;
+    DeviceBuffer tiles, tile_rows, row_keys, first_item, tables, places, sink_rows, begun, full;
   };
   void Upload(KeptAttention& kept);
 

@@ -180,13 +180,16 @@ TEST(Defects, OfProductsWithBlocks) {
   });
 }
 
+// Two blocks of keys, of which the second is mostly seen by some rows only, a value there that is
+// not finite, and rows that attend chunk by chunk or whole.
 TEST(Defects, OfAttention) {
-  for (const std::int32_t heads : {1, 3}) {
-    const Heads h{heads, 1, 64, 16, KvFormat::kF16};
-    const Sequences sequences(h, {AttentionItem::kChunkKeys + 20}, 5);
-    const Rows q = RandomRows(1, heads * 64, 6);
-    ExpectDefectsSeen({.barriers = 4, .meetings = 4},
-                      [&] { return BytesOf(sequences.Attend(q, {})); });
+  const Heads h{2, 1, 16, 16, KvFormat::kInt8};
+  const Sequences sequences(h, {48}, 5, 44);
+  const Rows q = RandomRows(16, 2 * 16, 6);
+  for (const std::int32_t whole_blocks : {0, 1000}) {
+    ExpectDefectsSeen({.barriers = 3, .meetings = 9}, [&] {
+      return BytesOf(sequences.Attend(q, {.rows = 16, .rules = {.whole_blocks = whole_blocks}}));
+    });
   }
 }
 
@@ -230,7 +233,7 @@ TEST(Defects, OfQueriesTurnedForSinks) {
     const std::vector<std::int32_t> table(4, 0);
     const RowRun run{
         .rows = 2, .first_position = 30, .pages = table, .window = {.window = 9, .sinks = 2}};
-    const DevicePlan plan({&run, 1}, h.page_size, 0);
+    const DevicePlan plan({&run, 1}, h, 0);
     const DeviceArray<float> q(Flat(RandomRows(2, 2 * 64, 10)));
     DeviceArray<float> out(q.size());
     ExpectDefectsSeen({.meetings = SpreadsKeys(format) ? 3 : 1}, [&] {

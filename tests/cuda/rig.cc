@@ -15,9 +15,12 @@ std::int32_t PagesOf(std::int32_t tokens, std::int32_t page_size) {
   return (tokens + page_size - 1) / page_size;
 }
 
-AttentionPlan Made(std::span<const RowRun> runs, std::int32_t page_size, std::int64_t window) {
+AttentionPlan Made(std::span<const RowRun> runs, const Heads& heads, std::int64_t window,
+                   const TileRules& rules) {
   AttentionPlan plan;
-  plan.Make(runs, {.page_size = page_size}, window);
+  const KvShape shape{
+      .kv_heads = heads.kv_heads, .head_dim = heads.head_dim, .page_size = heads.page_size};
+  plan.Make(runs, shape, window, heads.heads, rules);
   return plan;
 }
 
@@ -61,25 +64,27 @@ Pages::Pages(const Heads& heads, std::int32_t layers, std::int32_t count) {
   view_ = ViewPages(shape, memory_->data());
 }
 
-DevicePlan::DevicePlan(std::span<const RowRun> runs, std::int32_t page_size, std::int64_t window)
-    : DevicePlan(Made(runs, page_size, window)) {}
+DevicePlan::DevicePlan(std::span<const RowRun> runs, const Heads& heads, std::int64_t window,
+                       const TileRules& rules)
+    : DevicePlan(Made(runs, heads, window, rules)) {}
 
-DevicePlan::DevicePlan(const AttentionPlan& plan)
-    : items_(plan.items),
-      first_item_(plan.first_item),
-      rows_(plan.rows),
-      tables_(plan.tables),
-      places_(plan.places),
-      sink_rows_(plan.sink_rows),
-      sink_turns_(plan.sink_turns) {}
+DevicePlan::DevicePlan(AttentionPlan plan)
+    : host_(std::move(plan)),
+      tiles_(host_.tiles),
+      tile_rows_(host_.tile_rows),
+      rows_(host_.rows),
+      first_item_(host_.first_item),
+      tables_(host_.tables),
+      places_(host_.places),
+      sink_rows_(host_.sink_rows),
+      sink_turns_(host_.sink_turns) {}
 
 AttentionWork DevicePlan::work() const {
-  return {.items = items_.data(),
-          .first_item = first_item_.data(),
+  return {.tiles = tiles_.data(),
+          .tile_rows = tile_rows_.data(),
           .row_keys = rows_.data(),
-          .tables = tables_.data(),
-          .rows = static_cast<std::int32_t>(rows_.size()),
-          .item_count = static_cast<std::int32_t>(items_.size())};
+          .first_item = first_item_.data(),
+          .tables = tables_.data()};
 }
 
 std::vector<double> Turned(std::span<const float> head, const Rope& rope, double positions) {
@@ -123,8 +128,10 @@ void DevicePlan::TurnForSinks(const float* q, const Heads& heads, const Rope& ro
                      out);
 }
 
+double AttentionBound(KvFormat format) { return format == KvFormat::kBf16 ? 2e-2 : 2.5e-3; }
+
 Sequences::Sequences(const Heads& heads, const std::vector<std::int32_t>& lengths,
-                     std::uint32_t seed)
+                     std::uint32_t seed, std::int32_t infinite)
     : heads_(heads),
       rope_{.dims = heads.head_dim / 2, .base = 100.0F, .pairs = heads.pairs},
       lengths_(lengths),
@@ -139,6 +146,9 @@ Sequences::Sequences(const Heads& heads, const std::vector<std::int32_t>& length
     next = end;
     keys_.push_back(RandomRows(length, heads.kv_heads * heads.head_dim, ++seed));
     values_.push_back(RandomRows(length, heads.kv_heads * heads.head_dim, ++seed));
+    if (infinite < 0 || infinite >= length) continue;
+    for (std::int32_t head = 0; head < heads.kv_heads; ++head)
+      values_.back()[infinite][head * heads.head_dim + 3] = INFINITY;
   }
   Store();
 }
@@ -146,7 +156,7 @@ Sequences::Sequences(const Heads& heads, const std::vector<std::int32_t>& length
 void Sequences::Store() {
   for (std::size_t s = 0; s < lengths_.size(); ++s) {
     const RowRun run{.first_row = 0, .rows = lengths_[s], .first_position = 0, .pages = tables_[s]};
-    const DevicePlan plan(std::span(&run, 1), heads_.page_size, 0);
+    const DevicePlan plan(std::span(&run, 1), heads_, 0);
     DeviceArray<float> k(Flat(keys_[s]));
     DeviceArray<float> v(Flat(values_[s]));
     DeviceArray<float> q(Row(static_cast<std::size_t>(lengths_[s]) * heads_.head_dim, 0.0F));
@@ -163,13 +173,24 @@ void Sequences::Store() {
   }
 }
 
+void Sequences::ShareFirstPages(std::int32_t count) {
+  for (std::size_t s = 1; s < tables_.size(); ++s) {
+    const auto take = [&](auto& all, std::int64_t first) {
+      std::copy_n(all[0].begin(), first, all[s].begin());
+    };
+    take(tables_, count);
+    take(keys_, std::int64_t{count} * heads_.page_size);
+    take(values_, std::int64_t{count} * heads_.page_size);
+  }
+}
+
 float Sequences::Scale() const { return 1.0F / std::sqrt(static_cast<float>(heads_.head_dim)); }
 
 RowRun Sequences::RunOf(std::int32_t sequence, const Asked& asked,
                         std::vector<std::int32_t>& table) const {
   table = tables_[sequence];
   RowRun run{.rows = asked.rows,
-             .first_position = lengths_[sequence] - asked.rows,
+             .first_position = lengths_[sequence] - asked.behind - asked.rows,
              .pages = table,
              .window = asked.own};
   if (asked.pages == Asked::Pages::kSeen && asked.own.cuts(run.first_position)) {
@@ -192,30 +213,30 @@ Row Sequences::Attend(const Rows& q, const Asked& asked) const {
     runs.push_back(RunOf(static_cast<std::int32_t>(s), asked, tables[s]));
     runs.back().first_row = static_cast<std::int32_t>(s) * asked.rows;
   }
-  return Run(q, runs, asked.window);
+  return Run(q, runs, asked);
 }
 
 Row Sequences::AttendAlone(const Rows& q, std::int32_t sequence, const Asked& asked) const {
   std::vector<std::int32_t> table;
   const RowRun run = RunOf(sequence, asked, table);
-  return Run({q.begin() + sequence * asked.rows, q.begin() + (sequence + 1) * asked.rows},
-             std::span(&run, 1), asked.window);
+  return Run(q, std::span(&run, 1), asked);
 }
 
-Row Sequences::Run(const Rows& q, std::span<const RowRun> runs, std::int64_t window) const {
-  const DevicePlan plan(runs, heads_.page_size, window);
-  const AttentionWork work = plan.work();
-  const auto units = static_cast<std::size_t>(work.item_count) * heads_.heads;
-  DeviceArray<float> greatest(units);
-  DeviceArray<float> sums(units);
-  DeviceArray<float> values(units * heads_.head_dim);
+Row Sequences::Run(const Rows& q, std::span<const RowRun> runs, const Asked& asked) const {
+  const DevicePlan plan(runs, heads_, asked.window, asked.rules);
   const DeviceArray<float> queries(Flat(EachHead(heads_, q, kernels::testing::InKeyBasis)));
   DeviceArray<float> sinks_q(queries.size());
   plan.TurnForSinks(queries.data(), heads_, rope_, sinks_q.data());
   DeviceArray<float> out(queries.size());
-  cuda::Attend(nullptr, {queries.data(), sinks_q.data(), heads_.heads, Scale()}, work,
-               {pages_.view()}, kLayer, {greatest.data(), sums.data(), values.data()},
-               {out.data(), NumberType::kF32});
+  for (const AttentionPart& part : plan.host().parts) {
+    const auto units = static_cast<std::size_t>(part.items) * heads_.heads;
+    DeviceArray<float> greatest(units);
+    DeviceArray<float> sums(units);
+    DeviceArray<float> values(units * heads_.head_dim);
+    cuda::Attend(nullptr, {queries.data(), sinks_q.data(), heads_.heads, Scale()}, plan.work(),
+                 part, {pages_.view()}, kLayer, {greatest.data(), sums.data(), values.data()},
+                 {out.data(), NumberType::kF32});
+  }
   return out.Read();
 }
 
@@ -224,7 +245,7 @@ std::vector<double> Sequences::Reference(const Rows& q, const Asked& asked) cons
   for (std::size_t s = 0; s < lengths_.size(); ++s) {
     for (std::int32_t row = 0; row < asked.rows; ++row) {
       const auto of = ReferenceRow(q[s * asked.rows + row], static_cast<std::int32_t>(s),
-                                   lengths_[s] - asked.rows + row, asked);
+                                   lengths_[s] - asked.behind - asked.rows + row, asked);
       out.insert(out.end(), of.begin(), of.end());
     }
   }

@@ -18,13 +18,10 @@ using ::testing::ElementsAre;
 using ::testing::Not;
 using ::testing::Pointwise;
 
-constexpr std::int32_t kChunk = AttentionItem::kChunkKeys;
-constexpr double kBound = 4e-6;  // as attend_test.cc has it
-
 class Windows : public ::testing::TestWithParam<Heads> {
  protected:
   static Rows Queries(std::int32_t count) {
-    return RandomRows(count, GetParam().heads * GetParam().head_dim, 1000, 2.0F);
+    return RandomRows(count, GetParam().heads * GetParam().head_dim, 1000);
   }
 };
 std::string NameOf(const ::testing::TestParamInfo<Heads>& test) {
@@ -42,7 +39,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Heads{17, 1, 8, 64, KvFormat::kInt8}),
     NameOf);
 
-constexpr KeyWindow kWindows[] = {{1, 0}, {37, 16}, {64, 64}, {kChunk, 4}};
+constexpr KeyWindow kWindows[] = {{1, 0}, {37, 16}, {64, 64}, {kChunkKeys, 4}};
 
 // Rows on both sides of where a window begins to cut.
 TEST_P(Windows, AgreeWithDoublePrecision) {
@@ -52,8 +49,9 @@ TEST_P(Windows, AgreeWithDoublePrecision) {
     const Rows q = Queries(2 * 4);
     for (const Asked::Pages pages : {Asked::Pages::kAll, Asked::Pages::kSeen}) {
       const Asked asked{.rows = 4, .own = window, .pages = pages};
-      EXPECT_THAT(sequences.Attend(q, asked),
-                  Pointwise(DoubleNear(kBound), sequences.Reference(q, asked)))
+      EXPECT_THAT(
+          sequences.Attend(q, asked),
+          Pointwise(DoubleNear(AttentionBound(GetParam().format)), sequences.Reference(q, asked)))
           << "window " << window.window << ", sinks " << window.sinks;
     }
   }
@@ -67,9 +65,20 @@ TEST_P(Windows, HaveTheBitsOfEachRowAloneAndOfTablesWithoutGaps) {
     const Row whole = sequences.Attend(q, {.own = window});
     EXPECT_EQ(sequences.Attend(q, {.own = window, .pages = Asked::Pages::kSeen}), whole);
     for (std::int32_t s = 0; s < 3; ++s)
-      EXPECT_EQ(sequences.AttendAlone(q, s, {.own = window, .pages = Asked::Pages::kSeen}),
+      EXPECT_EQ(sequences.AttendAlone({q[s]}, s, {.own = window, .pages = Asked::Pages::kSeen}),
                 Row(whole.begin() + s * cols, whole.begin() + (s + 1) * cols));
   }
+}
+
+TEST_P(Windows, RowsOfARunHaveTheBitsOfEachAlone) {
+  const std::int32_t cols = GetParam().heads * GetParam().head_dim;
+  const Sequences sequences(GetParam(), {60}, 5);
+  const Rows q = Queries(20);
+  const KeyWindow window{30, 4};  // which cuts from position 34 on
+  const Row together = sequences.Attend(q, {.rows = 20, .behind = 20, .own = window});
+  for (const std::int32_t row : {0, 13, 14, 19})
+    EXPECT_EQ(sequences.AttendAlone({q[row]}, 0, {.behind = 39 - row, .own = window}),
+              Row(together.begin() + row * cols, together.begin() + (row + 1) * cols));
 }
 
 TEST_P(Windows, OfEverythingHaveTheBitsOfNone) {
@@ -92,19 +101,19 @@ TEST_P(Windows, WhatIsOffByOneIsSeen) {
   const Asked asked{.own = {.window = 30, .sinks = 4}, .pages = Asked::Pages::kSeen};
   const Row got = sequences.Attend(q, asked);
   for (const KeyWindow& other : {KeyWindow{31, 4}, KeyWindow{29, 4}, KeyWindow{30, 3}})
-    EXPECT_THAT(got,
-                Not(Pointwise(DoubleNear(10 * kBound), sequences.Reference(q, {.own = other}))));
+    EXPECT_THAT(got, Not(Pointwise(DoubleNear(AttentionBound(GetParam().format)),
+                                   sequences.Reference(q, {.own = other}))));
   Sequences shifted(GetParam(), {150}, 4);
   std::vector<std::int32_t>& table = shifted.table(0);
   std::rotate(table.begin(), table.begin() + 1, table.end());
-  EXPECT_THAT(shifted.Attend(q, asked),
-              Not(Pointwise(DoubleNear(10 * kBound), sequences.Reference(q, asked))));
+  EXPECT_THAT(shifted.Attend(q, asked), Not(Pointwise(DoubleNear(AttentionBound(GetParam().format)),
+                                                      sequences.Reference(q, asked))));
 }
 
 TEST(WindowsPlan, WorkDoesNotGrowWithThePosition) {
   const KeyWindow window{.window = 300, .sinks = 4};
   std::vector<std::size_t> items;
-  for (const std::int64_t position : {100 * kChunk, 4'000'000 * kChunk}) {
+  for (const std::int64_t position : {100 * kChunkKeys, 4'000'000 * kChunkKeys}) {
     const std::vector<std::int32_t> table(30, 0);
     const std::int64_t behind = window.first_key(position) / 16;
     const RowRun run{.rows = 2,
@@ -114,12 +123,12 @@ TEST(WindowsPlan, WorkDoesNotGrowWithThePosition) {
                      .front_pages = 1,
                      .dropped_pages = behind - 1};
     AttentionPlan plan;
-    plan.Make({&run, 1}, {.page_size = 16}, 0);
+    plan.Make({&run, 1}, {.kv_heads = 1, .head_dim = 8, .page_size = 16}, 0, 1);
     items.push_back(plan.items.size());
     EXPECT_THAT(plan.sink_rows, ElementsAre(0, 1));
     EXPECT_THAT(plan.sink_turns, ElementsAre(303 - position, 302 - position));
     EXPECT_EQ(plan.items[0].reads, AttentionReads::kSinks);
-    EXPECT_EQ(plan.items[1].first_key, (position - 299) / kChunk * kChunk);
+    EXPECT_EQ(plan.items[1].first_key, (position - 299) / kChunkKeys * kChunkKeys);
   }
   EXPECT_EQ(items[0], items[1]);
 }
@@ -129,7 +138,7 @@ TEST(WindowsPlan, OnlyRowsThatAreCutMeetSinksAtADistance) {
   const RowRun run{
       .rows = 4, .first_position = 10, .pages = table, .window = {.window = 8, .sinks = 4}};
   AttentionPlan plan;
-  plan.Make({&run, 1}, {.page_size = 16}, 0);
+  plan.Make({&run, 1}, {.kv_heads = 1, .head_dim = 8, .page_size = 16}, 0, 1);
   EXPECT_THAT(plan.sink_rows, ElementsAre(2, 3));
   EXPECT_THAT(plan.first_item, ElementsAre(0, 1, 2, 4, 6));
 }
@@ -138,7 +147,8 @@ TEST(WindowsPlanDeathTest, ALayerOrARunHasAWindow) {
   const std::vector<std::int32_t> table(4, 0);
   const RowRun run{.rows = 1, .first_position = 10, .pages = table, .window = {.window = 8}};
   AttentionPlan plan;
-  EXPECT_DEATH(plan.Make({&run, 1}, {.page_size = 16}, 5), "layer or run has a window");
+  EXPECT_DEATH(plan.Make({&run, 1}, {.kv_heads = 1, .head_dim = 8, .page_size = 16}, 5, 1),
+               "layer or run has a window");
 }
 
 }  // namespace
