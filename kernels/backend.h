@@ -20,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "kernels/kv_compaction.h"
@@ -90,6 +91,7 @@ concept Backend = requires(B& b, const B& cb, const HostTensor& host, const type
 
   // The page store. AllocatePages is called once; false when the memory cannot be had. Slots are
   // not copied of pages that are sealed.
+  { B::PageBytes(KvShape{}) } -> std::same_as<std::int64_t>;  // what page_bytes() will be
   { b.AllocatePages(KvShape{}) } -> std::same_as<bool>;
   { cb.page_bytes() } -> std::convertible_to<std::size_t>;
   b.CopySlots(copies);
@@ -108,6 +110,28 @@ concept CompactingBackend = Backend<B> &&
   // Behind RopeAndStore, in every layer.
   b.Observe(cx, span, runs, n);  // (q, span, runs, layer)
   b.Compact(compactions);        // in order; before the rows of a step
+};
+
+// The largest step of a model.
+struct StepSizes {
+  std::int32_t rows = 0;
+  std::int32_t logit_rows = 0;
+  std::int32_t heads = 0;
+  std::int32_t head_dim = 0;
+  std::int32_t feed_forward = 0;
+  std::int32_t vocabulary = 0;
+};
+
+// A backend whose device has memory of its own, and may fail. After that nothing that it computes
+// is to be believed, and it does not recover. AllocatePages may be called again: the store before
+// is given up.
+template <class B>
+concept DeviceBackend = Backend<B> && requires(B& b, const B& cb, const StepSizes& sizes) {
+  { cb.failure() } -> std::same_as<std::string>;  // one line; empty while there is none
+  // The memory that such a step takes beside its buffers is taken now.
+  b.Reserve(sizes);
+  // What pages may take beside the store that is there.
+  { cb.FreeBytes() } -> std::same_as<std::int64_t>;
 };
 
 }  // namespace banyan::kernels

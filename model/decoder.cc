@@ -1,9 +1,10 @@
-// Decoders on the CPU.
+// Decoders of a file, and those on the CPU.
 #include "model/decoder.h"
 
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "base/quote.h"
 #include "kernels/cpu/backend.h"
 #include "model/architectures.h"
+#include "model/cuda.h"
 #include "model/transformer.h"
 
 namespace banyan::model {
@@ -33,6 +35,22 @@ absl::StatusOr<DecoderShape> ReadShape(const Architecture& architecture, const F
   DecoderShape shape = architecture.read(settings, tensors);
   if (!settings.status().ok()) return settings.status();
   return shape;
+}
+
+absl::StatusOr<std::unique_ptr<Model>> LoadOnCpu(const File& file, TensorSet& tensors,
+                                                 const Options& options,
+                                                 std::string_view architecture,
+                                                 const DecoderShape& shape) {
+  using kernels::CpuBackend;
+  std::unique_ptr<CpuBackend> backend = CpuBackend::Create(
+      options.threads, options.cpu_variant,
+      options.bind_threads ? CpuBackend::Threads::kBound : CpuBackend::Threads::kFree);
+  if (backend == nullptr) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("this machine does not run the instructions ", Quote(options.cpu_variant)));
+  }
+  return Transformer<CpuBackend, Decoder<CpuBackend>>::Load(file, tensors, options, architecture,
+                                                            shape, std::move(backend));
 }
 
 }  // namespace
@@ -62,16 +80,8 @@ absl::StatusOr<std::unique_ptr<Model>> LoadDecoder(const Architecture& architect
     return absl::UnimplementedError(types.front());
   }
   TensorSet tensors(file);
-  using kernels::CpuBackend;
-  std::unique_ptr<CpuBackend> backend = CpuBackend::Create(
-      options.threads, options.cpu_variant,
-      options.bind_threads ? CpuBackend::Threads::kBound : CpuBackend::Threads::kFree);
-  if (backend == nullptr) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("this machine does not run the instructions ", Quote(options.cpu_variant)));
-  }
-  return Transformer<CpuBackend, Decoder<CpuBackend>>::Load(
-      file, tensors, options, architecture.name, *shape, std::move(backend));
+  const auto load = options.backend == Backend::kCuda ? LoadOnCuda : LoadOnCpu;
+  return load(file, tensors, options, architecture.name, *shape);
 }
 
 }  // namespace banyan::model

@@ -46,6 +46,14 @@ class Decoder {
         activated_(backend.MakeInput(max_rows, shape.feed_forward)),
         head_input_(backend.MakeInput(max_logit_rows, shape.embedding)) {
     if (shape.post_norms) added_ = backend.MakeActivations(max_rows, shape.embedding);
+    if constexpr (kernels::DeviceBackend<B>) {
+      backend.Reserve({.rows = max_rows,
+                       .logit_rows = max_logit_rows,
+                       .heads = shape.heads,
+                       .head_dim = shape.head_dim,
+                       .feed_forward = shape.feed_forward,
+                       .vocabulary = shape.vocabulary});
+    }
   }
 
   // Computes the step's rows; the pages hold their keys and values afterwards.

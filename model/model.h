@@ -45,6 +45,7 @@ struct Facts {
   bool seals_pages = false;
   std::string kv_dtype = {};     // of its pages; "" where they hold no keys and values
   std::string cpu_variant = {};  // the instructions that compute it; "" for none
+  std::string device = {};       // the name of the device that does; "" for none
 };
 
 // A tensor as a file stores it: rows of dims[0] elements, one after another.
@@ -87,10 +88,17 @@ struct Inspection {
 };
 Inspection Inspect(const File& file);
 
+enum class Backend : std::uint8_t { kCpu, kCuda };
+
 struct Options {
+  Backend backend = Backend::kCpu;
+  std::int32_t device = 0;  // of kCuda
+  // Of kCuda: a row's logits are the same bits in every batch, as they always are on the CPU.
+  bool deterministic = false;
   std::int32_t threads = 1;     // compute threads, the caller's among them; 1..256
   std::int32_t page_size = 16;  // tokens per page
-  std::int64_t kv_memory = 0;   // bytes; as many whole pages as fit are allocated, at least one
+  // Bytes; as many whole pages as fit are allocated, at least one. 0 on a device: all it has free.
+  std::int64_t kv_memory = 0;
   kernels::KvFormat kv_format = kernels::KvFormat::kF16;
   // The most that have computed tokens and go on: so many open pages are allocated where pages are
   // sealed, of kv_memory.
@@ -109,8 +117,9 @@ class Model {
   // kUnimplemented names an architecture, tensor type or setting that is not known, or a format of
   // pages that its heads do not have; kInvalidArgument a tensor or key that is missing or has the
   // wrong shape, or a page size that the format does not have; kFailedPrecondition a
-  // set of instructions that this machine does not run; kResourceExhausted weights, buffers,
-  // threads or a page pool that the machine cannot give.
+  // set of instructions that this machine does not run, or a device that it has not or this build
+  // cannot use; kResourceExhausted weights, buffers, threads or a page pool that the machine cannot
+  // give.
   static absl::StatusOr<std::unique_ptr<Model>> Load(std::unique_ptr<File> file,
                                                      const Options& options);
 
@@ -128,7 +137,8 @@ class Model {
 
   // Runs one step. Where pages are sealed it makes no copies, and a sequence that does not go on
   // where its open page ends begins on a page border. An error means that the step failed as a
-  // whole; the model stays usable.
+  // whole; the model stays usable, but for kUnavailable: what computes it has failed, and every
+  // later step will.
   virtual absl::Status Forward(const Batch& batch, StepResult& result) = 0;
 
   // The bytes of one page: every layer's keys and values. Where pages are sealed, of full ones.

@@ -13,6 +13,7 @@
 #include <memory>
 #include <new>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -58,6 +59,10 @@ class Transformer final : public Model {
     result.failed = false;
     result.sequences.assign(batch.sequences.size(), SequenceResult{});
     absl::Status status = Run(batch, result);
+    if constexpr (kernels::DeviceBackend<B>) {
+      if (const std::string failure = backend_->failure(); !failure.empty())
+        status = absl::UnavailableError(absl::StrCat("the device failed: ", failure));
+    }
     if (status.ok()) return status;
     result.failed = true;
     result.sequences.assign(batch.sequences.size(),
@@ -102,21 +107,58 @@ class Transformer final : public Model {
                         .format = options.kv_format};
     if (absl::Status status = CheckFormat(kv); !status.ok()) return status;
     if (kernels::SealsPages(kv.format)) kv.open_pages = options.max_sequences;
-    const std::int64_t bytes = kernels::BytesPerToken(kv) * kv.page_size;
+    const std::int64_t bytes = B::PageBytes(kv);
     const std::int64_t open_bytes = kernels::OpenBytes(kv);
     kv.pages = PagesThatFit(options.kv_memory - open_bytes, bytes);
-    if (!backend_->AllocatePages(kv)) {
-      return absl::ResourceExhaustedError(absl::StrCat(
-          "a KV pool of ", kv.pages, " pages of ", bytes, " bytes",
-          open_bytes > 0 ? absl::StrCat(" and ", open_bytes, " bytes of open ones") : std::string(),
-          " cannot be had"));
+    absl::Status status = AllocatePages(kv);
+    if constexpr (kernels::DeviceBackend<B>) {
+      if (status.ok()) status = WarmUp();
+      if (status.ok() && options.kv_memory == 0) {
+        kv.pages = PagesThatFit(backend_->FreeBytes(), bytes);
+        status = AllocatePages(kv);
+      }
     }
-    CHECK(backend_->page_bytes() == static_cast<std::size_t>(bytes));
-    limits_.pages = kv.pages;
     limits_.open_pages = kv.open_pages;
     facts_.kv_open_bytes = open_bytes;
     facts_.seals_pages = kernels::SealsPages(kv.format);
-    return absl::OkStatus();
+    return status;
+  }
+
+  absl::Status AllocatePages(const kernels::KvShape& kv) {
+    const std::int64_t bytes = B::PageBytes(kv);
+    const std::int64_t open_bytes = kernels::OpenBytes(kv);
+    if (backend_->AllocatePages(kv)) {
+      CHECK(backend_->page_bytes() == static_cast<std::size_t>(bytes));
+      limits_.pages = kv.pages;
+      return absl::OkStatus();
+    }
+    std::string text = absl::StrCat(
+        "a KV pool of ", kv.pages, " pages of ", bytes, " bytes",
+        open_bytes > 0 ? absl::StrCat(" and ", open_bytes, " bytes of open ones") : std::string(),
+        " cannot be had");
+    if constexpr (kernels::DeviceBackend<B>) {
+      const std::int64_t free = backend_->FreeBytes();
+      absl::StrAppend(&text, ": the device has ", free, " bytes free, which hold ",
+                      free / bytes * kv.page_size, " tokens in ",
+                      std::string(kernels::LayoutOf(kv.format).name));
+    }
+    return absl::ResourceExhaustedError(text);
+  }
+
+  // A device has its memory free for good only after a step: what driver and libraries take, they
+  // take then. And whether it runs these kernels at all is known before anybody asks.
+  absl::Status WarmUp() {
+    const TokenId token[] = {0};
+    const PageId page[] = {0};
+    Batch batch;
+    batch.sequences.push_back({.tokens = token,
+                               .pages = page,
+                               .logits = banyan::Logits::kSampleLast,
+                               .sampling = {.temperature = 0},
+                               .wants_logprob = false});
+    StepResult result;
+    const absl::Status status = Forward(batch, result);
+    return absl::IsUnavailable(status) ? status : absl::OkStatus();
   }
 
   void FillFacts(const File& file, std::string_view architecture, const Options& options,
@@ -135,7 +177,7 @@ class Transformer final : public Model {
     facts_.weight_bytes = packer.bytes();
     facts_.kv_bytes_per_token = static_cast<std::int64_t>(page_bytes()) / limits_.page_size;
     facts_.kv_dtype = kernels::LayoutOf(options.kv_format).name;
-    facts_.cpu_variant = backend_->variant();
+    (kernels::DeviceBackend<B> ? facts_.device : facts_.cpu_variant) = backend_->variant();
   }
 
   absl::Status Run(const Batch& batch, StepResult& result) {

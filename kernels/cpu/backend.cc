@@ -298,6 +298,10 @@ void CpuBackend::ReadRow(const Activations& x, std::int32_t row, std::span<float
   std::copy_n(x.row(row), x.cols(), out.data());
 }
 
+std::int64_t CpuBackend::PageBytes(const KvShape& shape) {
+  return BytesPerToken(shape) * shape.page_size;
+}
+
 bool CpuBackend::AllocatePages(const KvShape& shape) {
   Require(state_->kv_shape().pages == 0, "pages are allocated once");
   return SealsPages(shape.format) ? state_->sealed.Allocate(shape) : state_->pages.Allocate(shape);

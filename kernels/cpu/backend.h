@@ -142,6 +142,7 @@ class CpuBackend {
                std::int32_t layer);
   void ReadRow(const Activations& x, std::int32_t row, std::span<float> out) const;
 
+  static std::int64_t PageBytes(const KvShape& shape);
   bool AllocatePages(const KvShape& shape);
   std::size_t page_bytes() const;
   void CopySlots(std::span<const SlotCopy> copies);

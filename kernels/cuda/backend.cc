@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,11 @@ struct OwnedStream {
   OwnedStream& operator=(const OwnedStream&) = delete;
 };
 
+constexpr std::int32_t kMaxItems = 16384;  // attended to at once, as by AttentionPlan's default
+// For a step's tables, and what the driver takes as it loads more of the libraries.
+constexpr std::int64_t kSpareBytes = std::int64_t{128} << 20;
+constexpr std::int32_t kLeastMajor = 8;  // of the compute capabilities that kernels are for
+
 std::size_t BytesOf(std::int64_t count, std::size_t each) {
   return static_cast<std::size_t>(count) * each;
 }
@@ -47,6 +53,11 @@ struct CudaBackend::State {
   cuda::Output OutputOf(Input& in) const { return {in.data(), options.numbers}; }
   const float* TurnForSinks(const Activations& q, const Rope* rope,
                             const cuda::StepPlan::Attention& attention);
+  void GrowPartials(std::int64_t units, std::int32_t head_dim) {
+    greatest.Grow(BytesOf(units, sizeof(float)));
+    sums.Grow(BytesOf(units, sizeof(float)));
+    values.Grow(BytesOf(units * head_dim, sizeof(float)));
+  }
 
   OwnedStream owned;
   Options options;
@@ -75,6 +86,12 @@ std::unique_ptr<CudaBackend> CudaBackend::Create(const Options& options, std::st
   Require(options.numbers != NumberType::kF32, "weights are of 16 bits");
   std::optional<cuda::Device> device = cuda::TakeDevice(options.device, why);
   if (!device.has_value()) return nullptr;
+  if (device->major < kLeastMajor) {
+    *why = device->name + " has compute capability " + std::to_string(device->major) + "." +
+           std::to_string(device->minor) + "; at least " + std::to_string(kLeastMajor) +
+           ".0 is needed";
+    return nullptr;
+  }
   std::unique_ptr<cuda::Gemm> gemm = cuda::Gemm::Create(options.gemm);
   if (gemm == nullptr) {
     *why = device->name + " has no memory for cuBLASLt";
@@ -89,9 +106,24 @@ CudaBackend::~CudaBackend() = default;
 
 std::string_view CudaBackend::variant() const { return state_->device.name; }
 
-void CudaBackend::TakeThread() {
-  std::string why;
-  Require(cuda::TakeDevice(state_->options.device, &why).has_value(), "the device is still there");
+void CudaBackend::TakeThread() { cuda::UseDevice(state_->options.device); }
+
+std::string CudaBackend::failure() const { return cuda::FirstError(); }
+
+void CudaBackend::Reserve(const StepSizes& sizes) {
+  State& state = *state_;
+  const std::size_t gated = BytesOf(std::int64_t{sizes.rows} * sizes.feed_forward, sizeof(float));
+  state.gate.Grow(gated);
+  state.up.Grow(gated);
+  state.logits.Grow(BytesOf(std::int64_t{sizes.logit_rows} * sizes.vocabulary, sizeof(float)));
+  state.ids.Grow(BytesOf(sizes.rows, sizeof(std::int32_t)));
+  state.greatest_ids.Grow(BytesOf(sizes.logit_rows, sizeof(std::int32_t)));
+  state.GrowPartials(std::int64_t{kMaxItems} * sizes.heads, sizes.head_dim);
+}
+
+std::int64_t CudaBackend::FreeBytes() const {
+  const auto free = static_cast<std::int64_t>(cuda::FreeBytes());
+  return std::max<std::int64_t>(free - kSpareBytes, 0);
 }
 
 CudaBackend::Matrix CudaBackend::PackMatrix(const HostTensor& host) {
@@ -191,6 +223,10 @@ void CudaBackend::RmsNormAdd(const Activations& in, const Vector& weight, float 
   cuda::RmsNormAdd(state_->stream(), in.data(), weight.values_, eps, rows, x.cols(), x.data());
 }
 
+std::int32_t CudaBackend::RowsWritten(const Input& in, std::int32_t rows) const {
+  return state_->options.gemm.rows == cuda::Gemm::Rows::kFixed ? in.max_rows() : rows;
+}
+
 void CudaBackend::Multiply(const Linear& linear, const Input& in, std::int32_t rows, float* y,
                            bool adds) {
   const Matrix& w = *linear.weights;
@@ -204,19 +240,22 @@ void CudaBackend::Multiply(const Linear& linear, const Input& in, std::int32_t r
                         .outputs = w.rows(),
                         .inputs = w.cols(),
                         .rows = rows,
+                        .max_rows = in.max_rows(),
                         .adds = adds},
                        state.stream());
 }
 
 void CudaBackend::MatMul(const Linear& linear, const Input& in, std::int32_t rows,
                          Activations& out) {
-  Require(rows <= out.max_rows() && linear.weights->rows() == out.cols(), "MatMul: shapes differ");
+  Require(RowsWritten(in, rows) <= out.max_rows() && linear.weights->rows() == out.cols(),
+          "MatMul: shapes differ");
   Multiply(linear, in, rows, out.data(), false);
 }
 
 void CudaBackend::MatMulAdd(const Linear& linear, const Input& in, std::int32_t rows,
                             Activations& out) {
-  Require(rows <= out.max_rows() && linear.weights->rows() == out.cols(), "MatMul: shapes differ");
+  Require(RowsWritten(in, rows) <= out.max_rows() && linear.weights->rows() == out.cols(),
+          "MatMulAdd: shapes differ");
   Multiply(linear, in, rows, out.data(), true);
 }
 
@@ -231,8 +270,7 @@ void CudaBackend::MatMulGate(GateFunction function, const Linear& gate, const Li
   Require(rows <= out.max_rows() && gate.weights->rows() == out.cols() &&
               up.weights->rows() == out.cols(),
           "MatMulGate: shapes differ");
-  // As many rows as a product may write (Gemm::Rows::kFixed).
-  const std::int64_t written = std::max(rows, state.options.gemm.max_rows);
+  const std::int64_t written = RowsWritten(in, rows);
   const std::size_t bytes = BytesOf(written * out.cols(), sizeof(float));
   state.gate.Grow(bytes);
   state.up.Grow(bytes);
@@ -247,7 +285,7 @@ void CudaBackend::MatMulGreatest(const Linear& linear, const Input& in,
   if (out.empty()) return;
   State& state = *state_;
   const auto rows = static_cast<std::int32_t>(out.size());
-  const std::int64_t written = std::max(rows, state.options.gemm.max_rows);
+  const std::int64_t written = RowsWritten(in, rows);
   state.logits.Grow(BytesOf(written * linear.weights->rows(), sizeof(float)));
   state.greatest_ids.Grow(out.size_bytes());
   Multiply(linear, in, rows, state.logits.as<float>(), false);
@@ -328,10 +366,7 @@ void CudaBackend::Attend(const Activations& q, const AttentionSpan& span,
                               .heads = heads,
                               .scale = span.scale};
   for (const cuda::AttentionPart& part : plan.host.parts) {
-    const std::int64_t units = std::int64_t{part.items} * heads;
-    state.greatest.Grow(BytesOf(units, sizeof(float)));
-    state.sums.Grow(BytesOf(units, sizeof(float)));
-    state.values.Grow(BytesOf(units * shape.head_dim, sizeof(float)));
+    state.GrowPartials(std::int64_t{part.items} * heads, shape.head_dim);
     cuda::Attend(state.stream(), queries, plan.device, part, state.pages.view(), layer,
                  {state.greatest.as<float>(), state.sums.as<float>(), state.values.as<float>()},
                  state.OutputOf(out));
@@ -343,6 +378,14 @@ void CudaBackend::ReadRow(const Activations& x, std::int32_t row, std::span<floa
   cuda::CopyToHost(out.data(), x.data() + std::int64_t{row} * x.cols(), out.size_bytes(),
                    state_->stream());
   cuda::Synchronize(state_->stream());
+}
+
+bool CudaBackend::HasPagesIn(KvFormat format) {
+  return std::ranges::count(cuda::kPageFormats, format) == 1;
+}
+
+std::int64_t CudaBackend::PageBytes(const KvShape& shape) {
+  return cuda::ViewPages(shape, nullptr).page_bytes;
 }
 
 bool CudaBackend::AllocatePages(const KvShape& shape) { return state_->pages.Allocate(shape); }

@@ -4,7 +4,8 @@
 // Thread safety: one thread at a time (the engine's) calls a backend, and TakeThread() says which.
 // Matrices, vectors and buffers belong to the backend that made them and must not be used after it
 // is destroyed. Calls return before the device is done; ReadRow, ReadPage, WritePage and
-// MatMulGreatest wait for it. What fails on the device shows in FirstError() (runtime.h).
+// MatMulGreatest wait for it. What fails on the device shows in failure(), at the latest once the
+// backend has waited.
 #pragma once
 
 #include <cstddef>
@@ -89,6 +90,9 @@ class CudaBackend {
 
   std::string_view variant() const;  // the device's name
   void TakeThread();
+  std::string failure() const;
+  void Reserve(const StepSizes& sizes);
+  std::int64_t FreeBytes() const;
 
   Matrix PackMatrix(const HostTensor& host);
   Vector PackVector(const HostTensor& host);
@@ -115,6 +119,8 @@ class CudaBackend {
               std::int32_t layer, Input& out);
   void ReadRow(const Activations& x, std::int32_t row, std::span<float> out) const;
 
+  static bool HasPagesIn(KvFormat format);
+  static std::int64_t PageBytes(const KvShape& shape);
   bool AllocatePages(const KvShape& shape);
   std::size_t page_bytes() const;
   void CopySlots(std::span<const SlotCopy> copies);
@@ -127,12 +133,14 @@ class CudaBackend {
 
   template <class T>
   static Rows<T> MakeRows(std::int32_t max_rows, std::int32_t cols);
+  // How many rows a product of so many writes.
+  std::int32_t RowsWritten(const Input& in, std::int32_t rows) const;
   // y = linear(in), or y += it.
   void Multiply(const Linear& linear, const Input& in, std::int32_t rows, float* y, bool adds);
 
   std::unique_ptr<State> state_;
 };
 
-static_assert(Backend<CudaBackend>);
+static_assert(DeviceBackend<CudaBackend>);
 
 }  // namespace banyan::kernels

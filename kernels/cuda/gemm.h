@@ -23,18 +23,18 @@ struct GemmCall {
   std::int64_t outputs = 0;
   std::int64_t inputs = 0;  // a multiple of 8, as outputs is: vectors of 16 bytes
   std::int32_t rows = 0;
-  bool adds = false;  // to y
+  std::int32_t max_rows = 0;  // of which x and y have the memory; of Gemm::Rows::kFixed
+  bool adds = false;          // to y
 };
 
 class Gemm {
  public:
   // kQuick: the algorithm for a product's own number of rows, so a row's last bits may differ from
-  // batch to batch. kFixed: one algorithm for each matrix, whatever the rows, so they do not; x and
-  // y then have Options::max_rows rows of memory, of which those behind the last are scratch.
+  // batch to batch. kFixed: one algorithm for a matrix and max_rows, whatever the rows, so they do
+  // not; all of max_rows are computed, of which those behind the last are scratch.
   enum class Rows : std::uint8_t { kQuick, kFixed };
   struct Options {
     Rows rows = Rows::kQuick;
-    std::int32_t max_rows = 0;
     std::size_t workspace_bytes = std::size_t{32} << 20;
   };
   static constexpr std::size_t kMaxAlgorithms = 4096;  // kept; a call beyond asks again each time

@@ -130,7 +130,7 @@ void DeviceGemm::Multiply(const GemmCall& call, Stream stream) {
   if (call.rows == 0) return;
   Require(call.weights.type == call.x.type && call.x.type != NumberType::kF32,
           "Multiply: numbers of 16 bits, all of one type");
-  const std::int32_t rows = options_.rows == Rows::kFixed ? options_.max_rows : call.rows;
+  const std::int32_t rows = options_.rows == Rows::kFixed ? call.max_rows : call.rows;
   Require(call.rows <= rows, "Multiply: more rows than were announced");
   const Shape shape{call.outputs,      call.inputs,          rows,
                     call.weights.type, call.bias != nullptr, call.adds};

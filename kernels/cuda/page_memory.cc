@@ -22,7 +22,7 @@ KvShape InHalves(KvShape shape, std::int32_t layers) {
 }  // namespace
 
 bool PageMemory::Allocate(const KvShape& shape) {
-  Require(shape_.pages == 0, "pages are allocated once");
+  *this = PageMemory();
   const bool seals = SealsPages(shape.format);
   Require(!seals || shape.open_pages > 0, "sealed pages have open ones beside them");
   KvPages view{.pages = seals ? ViewSealedPages(shape, nullptr) : ViewPages(shape, nullptr)};

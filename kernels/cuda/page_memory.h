@@ -14,7 +14,7 @@ namespace banyan::kernels::cuda {
 
 class PageMemory {
  public:
-  // Once. False when the memory cannot be had.
+  // What was there before is given up. False when the memory cannot be had.
   bool Allocate(const KvShape& shape);
   // Room for so many staged pages; what was in them is lost. Throws std::bad_alloc.
   void Stage(std::int32_t pages);

@@ -31,6 +31,8 @@ struct Device {
 // Takes device `index` for the calling thread. Nothing, and one line in `why`, where there is no
 // such device, or no driver that this program can use.
 std::optional<Device> TakeDevice(std::int32_t index, std::string* why);
+// Another thread takes what was taken before.
+void UseDevice(std::int32_t index);
 std::size_t FreeBytes();
 
 // Null when the memory cannot be had. Aligned to 256 bytes.

@@ -45,6 +45,8 @@ std::optional<Device> TakeDevice(std::int32_t index, std::string* why) {
                 found.totalGlobalMem};
 }
 
+void UseDevice(std::int32_t index) { NoteError(cudaSetDevice(index)); }
+
 std::size_t FreeBytes() {
   std::size_t free = 0;
   std::size_t total = 0;

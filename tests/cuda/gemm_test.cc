@@ -26,6 +26,7 @@ std::vector<Bf16> Rounded(const Row& values) {
 struct Case {
   explicit Case(std::int32_t count)
       : rows(count),
+        max_rows(count),
         weights(Rounded(RandomRows(1, kOutputs * kInputs, 1)[0])),
         x(Rounded(RandomRows(1, static_cast<int>(count * kInputs), 2)[0])),
         bias(RandomRows(1, kOutputs, 3)[0]),
@@ -41,6 +42,7 @@ struct Case {
   }
 
   std::int32_t rows;
+  std::int32_t max_rows;  // that there is memory for
   std::vector<Bf16> weights;
   std::vector<Bf16> x;
   Row bias;
@@ -61,6 +63,7 @@ Row Multiplied(Gemm& gemm, const Case& c, Onto onto) {
                  .outputs = kOutputs,
                  .inputs = kInputs,
                  .rows = c.rows,
+                 .max_rows = c.max_rows,
                  .adds = onto == Onto::kResidual},
                 nullptr);
   return y.Read();
@@ -88,12 +91,11 @@ TEST(Gemm, MultipliesAndAddsToABiasOrToWhatIsThere) {
 
 TEST(Gemm, OfARowIsTheSameBitsInAnyBatchWhereThatIsAskedFor) {
   constexpr std::int32_t kMaxRows = 8;
-  const std::unique_ptr<Gemm> gemm =
-      Gemm::Create({.rows = Gemm::Rows::kFixed, .max_rows = kMaxRows});
+  const std::unique_ptr<Gemm> gemm = Gemm::Create({.rows = Gemm::Rows::kFixed});
   ASSERT_NE(gemm, nullptr);
   Case all(kMaxRows);
   const Row together = Multiplied(*gemm, all, Onto::kNothing);
-  all.rows = 1;  // the memory stays
+  all.rows = 1;
   const Row alone = Multiplied(*gemm, all, Onto::kNothing);
   for (std::int64_t output = 0; output < kOutputs; ++output)
     EXPECT_EQ(alone[output], together[output]);

@@ -19,7 +19,7 @@ NARROW = {
     "scheduler": {"scheduler.h", "inbox.h", "token_stream.h", "policies/policy.h"},
     "model": {"model.h", "batch.h", "kv_pool.h"},
     "kernels": {"backend.h", "bounds_bytes.h", "key_window.h", "kv_compaction.h", "page_choice.h", "kv_shape.h", "tensor.h", "cpu/backend.h", "cpu/processors.h",
-                "cpu/streaming_read.h"},
+                "cpu/streaming_read.h", "cuda/backend.h"},
     "server": set(),
 }
 # The rooms that a room may include, itself aside; a pair names one header only.

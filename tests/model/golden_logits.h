@@ -2,7 +2,10 @@
 // make_logits.py made the golden files and names its versions).
 #pragma once
 
+#include <cstddef>
 #include <string>
+
+#include "model/model.h"
 
 namespace banyan::model {
 
@@ -13,6 +16,9 @@ struct GoldenModel {
   double rms = 0;           // of the differences of all logits that are compared
   // Of a single logit. The top token must be the oracle's where that leads by more than twice this.
   double bound = 0;
+  int decided = 8;  // at least so often
+  Backend backend = Backend::kCpu;
+  std::size_t prompts = 12;  // the file's first
 };
 
 void ExpectGoldenLogits(const GoldenModel& golden);

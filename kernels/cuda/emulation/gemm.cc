@@ -49,8 +49,8 @@ class HostGemm : public Gemm {
       }
     }
     if (options_.rows != Rows::kFixed) return;
-    Require(call.rows <= options_.max_rows, "Multiply: more rows than were announced");
-    for (std::int64_t i = call.rows * call.outputs; i < options_.max_rows * call.outputs; ++i)
+    Require(call.rows <= call.max_rows, "Multiply: more rows than were announced");
+    for (std::int64_t i = call.rows * call.outputs; i < call.max_rows * call.outputs; ++i)
       call.y[i] = std::numeric_limits<float>::quiet_NaN();
   }
 

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <mutex>
 
 #include "kernels/cuda/emulation/block.h"
 
@@ -11,10 +13,55 @@ namespace banyan::kernels::cuda {
 namespace {
 
 constexpr std::size_t kAlignment = 256;
-constexpr std::size_t kTotalBytes = std::size_t{4} << 30;
+constexpr std::size_t kTotalBytes = std::size_t{512} << 20;
 constexpr std::uint8_t kUnwritten = 0xff;
 
 std::atomic<int> first_error{0};
+
+// The size is what was asked for, so that the address sanitizer sees the end.
+void* Aligned(std::size_t bytes) {
+  void* memory = nullptr;
+  if (posix_memalign(&memory, kAlignment, bytes > 0 ? bytes : 1) != 0) return nullptr;
+  std::memset(memory, kUnwritten, bytes);
+  return memory;
+}
+
+// What of the device's memory is taken.
+class Taken {
+ public:
+  void* Take(std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    if (bytes > kTotalBytes - bytes_) return nullptr;
+    void* memory = Aligned(bytes);
+    if (memory == nullptr) return nullptr;
+    sizes_[memory] = bytes;
+    bytes_ += bytes;
+    return memory;
+  }
+  void Return(void* memory) {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = sizes_.find(memory); found != sizes_.end()) {
+      bytes_ -= found->second;
+      sizes_.erase(found);
+    }
+    std::free(memory);
+  }
+  std::size_t left() {
+    const std::lock_guard lock(mutex_);
+    return kTotalBytes - bytes_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<void*, std::size_t> sizes_;
+  std::size_t bytes_ = 0;
+};
+
+// Never destroyed: what is freed when the process ends comes here, too.
+Taken& DeviceMemory() {
+  static Taken& taken = *new Taken;
+  return taken;
+}
 
 // A stream or an event is a name and holds nothing; yet a lost one is a leak that shows.
 template <class T>
@@ -40,19 +87,14 @@ std::optional<Device> TakeDevice(std::int32_t index, std::string* why) {
   return Device{"host execution", 8, 9, 1, emulation::LaunchShape::kMaxShared, kTotalBytes};
 }
 
-std::size_t FreeBytes() { return kTotalBytes; }
+void UseDevice(std::int32_t /*index*/) {}
 
-// The size is what was asked for, so that the address sanitizer sees the end.
-void* Allocate(std::size_t bytes) {
-  void* memory = nullptr;
-  if (posix_memalign(&memory, kAlignment, bytes > 0 ? bytes : 1) != 0) return nullptr;
-  std::memset(memory, kUnwritten, bytes);
-  return memory;
-}
+std::size_t FreeBytes() { return DeviceMemory().left(); }
 
-void Free(void* memory) { std::free(memory); }
-void* AllocatePinned(std::size_t bytes) { return Allocate(bytes); }
-void FreePinned(void* memory) { Free(memory); }
+void* Allocate(std::size_t bytes) { return DeviceMemory().Take(bytes); }
+void Free(void* memory) { DeviceMemory().Return(memory); }
+void* AllocatePinned(std::size_t bytes) { return Aligned(bytes); }
+void FreePinned(void* memory) { std::free(memory); }
 
 void CopyToDevice(void* to, const void* from, std::size_t bytes, Stream /*stream*/) {
   Copy(to, from, bytes);
