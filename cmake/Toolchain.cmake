@@ -46,6 +46,12 @@ find_package(prometheus-cpp CONFIG REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(OpenSSL 3.0 REQUIRED COMPONENTS Crypto SSL)
+if(BANYAN_CUDA)
+  set(CMAKE_CUDA_ARCHITECTURES ${BANYAN_CUDA_ARCHITECTURES})
+  enable_language(CUDA)
+  set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)  # which CMake 3.25 does not know of nvcc
+  find_package(CUDAToolkit 12.8 REQUIRED)
+endif()
 if(BANYAN_TESTS)
   find_package(Boost 1.81 REQUIRED COMPONENTS context)  # for kernels/cuda/emulation
   find_package(GTest REQUIRED)
