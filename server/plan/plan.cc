@@ -102,23 +102,27 @@ FormatPlan PlanOf(const Subject& subject, const Workload& workload, const Sessio
   return plan;
 }
 
-std::vector<KvFormat> FormatsOf(const Subject& subject, const Workload& workload) {
+// Not empty: else what the first of all formats lacks.
+absl::StatusOr<std::vector<KvFormat>> FormatsOf(const Subject& subject, const Workload& workload) {
   std::vector<KvFormat> formats;
+  absl::Status refused;
   for (const KvFormat format : kernels::kKvFormats) {
-    if (model::CheckFormat(subject.shape.In(format, workload.page_size)).ok()) {
-      formats.push_back(format);
-    }
+    absl::Status status = model::CheckFormat(subject.shape.In(format, workload.page_size));
+    if (status.ok()) formats.push_back(format);
+    refused.Update(status);
   }
-  return formats;
+  if (!formats.empty()) return formats;
+  return absl::InvalidArgumentError(
+      absl::StrCat("no pages can have this shape: ", refused.message()));
 }
 
 // No product here is larger than this one of all sessions and a page, with the open pages.
-absl::Status CheckBytes(const Subject& subject, const Workload& workload,
-                        const SessionPages& pages) {
+absl::Status CheckBytes(const Subject& subject, const Workload& workload, const SessionPages& pages,
+                        const std::vector<KvFormat>& formats) {
   const std::int64_t most_pages =
       std::max<std::int64_t>(workload.sessions, 1) * (pages.all + pages.headroom);
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-  for (const KvFormat format : FormatsOf(subject, workload)) {
+  for (const KvFormat format : formats) {
     const std::int64_t page_bytes =
         workload.page_size * kernels::BytesPerToken(subject.shape.In(format, workload.page_size));
     // An open page takes less than eight others.
@@ -145,15 +149,19 @@ absl::StatusOr<Plan> MakePlan(const Subject& subject, const Workload& workload) 
   CHECK(0 <= workload.context && 0 <= workload.sessions && 0 <= workload.shared_prefix);
   CHECK(1 <= workload.max_running);
   CHECK(workload.shared_prefix == 0 || workload.shared_prefix < workload.context);
+  const absl::StatusOr<std::vector<KvFormat>> formats = FormatsOf(subject, workload);
+  if (!formats.ok()) return formats.status();
   Plan plan;
   plan.workload = workload;
   if (workload.context > 0) plan.pages = PagesOf(subject, workload);
-  if (absl::Status status = CheckBytes(subject, workload, plan.pages); !status.ok()) return status;
+  if (absl::Status status = CheckBytes(subject, workload, plan.pages, *formats); !status.ok()) {
+    return status;
+  }
   if (workload.context > 0 && workload.sessions > 0) {
     plan.apart = PoolOf(plan.pages, 0, workload.sessions);
     plan.sharing = PoolOf(plan.pages, plan.pages.shared, workload.sessions);
   }
-  for (const KvFormat format : FormatsOf(subject, workload)) {
+  for (const KvFormat format : *formats) {
     plan.formats.push_back(PlanOf(subject, workload, plan.pages, format));
   }
   return plan;

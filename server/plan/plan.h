@@ -75,10 +75,11 @@ struct Plan {
   SessionPages pages;
   // Of all sessions, apart and sharing the prefix; where both context and sessions are told.
   std::optional<PoolPages> apart, sharing;
-  std::vector<FormatPlan> formats;  // that can have the shape, in the order of kKvFormats
+  std::vector<FormatPlan> formats;  // that can have the shape: one or more, as kKvFormats orders
 };
 
-// kOutOfRange when a number of bytes would not fit into 63 bits. `subject` passed CheckCacheShape;
+// kOutOfRange when a number of bytes would not fit into 63 bits, kInvalidArgument when no format's
+// pages can have the shape (heads of a multiple of 8 numbers). `subject` passed CheckCacheShape;
 // of the workload every number is at most 2^30 (but kv_memory), 1 <= page_size <= kMaxPageSize, and
 // 1 <= max_running.
 absl::StatusOr<Plan> MakePlan(const Subject& subject, const Workload& workload);

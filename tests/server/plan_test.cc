@@ -262,6 +262,28 @@ TEST(Plan, WhatDoesNotFitInto63BitsIsRefused) {
   EXPECT_FALSE(MakePlan(subject, {.page_size = 1, .context = 1 << 20, .sessions = 1'000'000}).ok());
 }
 
+TEST(Plan, AShapeThatNoPagesCanHaveIsRefused) {
+  const auto refusal = [](const Subject& subject) {
+    return std::string(MakePlan(subject, {}).status().message());
+  };
+  Subject subject = Small();
+  for (const std::int64_t dims : {8, 16, 24, 65536}) {
+    subject.shape.head_dim = dims;
+    EXPECT_EQ(refusal(subject), "");
+  }
+  for (const std::int64_t dims : {1, 7, 9, 15, 17, 65535}) {
+    subject.shape.head_dim = dims;
+    EXPECT_EQ(MakePlan(subject, {}).status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(refusal(subject), HasSubstr("no pages can have this shape"));
+    EXPECT_THAT(refusal(subject), HasSubstr("these have " + std::to_string(dims)));
+  }
+  // A latent and its rotated key lie in the halves of a head.
+  for (const std::int64_t rank : {1, 47, 48, 49}) {
+    subject.shape.latent = Latent{.rank = 2 * rank, .rope = 64};
+    EXPECT_EQ(refusal(subject).empty(), rank == 48) << rank;
+  }
+}
+
 TEST(CacheShape, EveryBoundIsChecked) {
   const auto check = [](auto change) {
     CacheShape shape = {.layers = 2, .kv_heads = 2, .head_dim = 8, .latent = {}, .windows = {}};
