@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
-#include <random>
 #include <span>
 #include <string>
 
@@ -12,6 +10,7 @@
 #include "gtest/gtest.h"
 #include "tests/kernels/kept.h"
 #include "tests/kernels/rig.h"
+#include "tests/kernels/tokens.h"
 
 namespace banyan::kernels::testing {
 namespace {
@@ -23,39 +22,11 @@ struct Heads {
   KvFormat format = KvFormat::kF16;  // of the pages
 };
 
-// One sequence's queries, keys and values, by position.
-struct Tokens {
-  Tokens(const Heads& h, int count, std::uint32_t seed)
-      : q(RandomRows(count, h.heads * h.head_dim, seed)),
-        k(RandomRows(count, h.kv_heads * h.head_dim, seed + 1)),
-        v(RandomRows(count, h.kv_heads * h.head_dim, seed + 2)) {}
-
-  // With keys and values as pages keep them.
-  Tokens Kept(const Heads& h) const {
-    Tokens out = *this;
-    const auto keep = [&](const auto& kept, Row& row) {
-      for (int at = 0; at < h.kv_heads * h.head_dim; at += h.head_dim)
-        std::ranges::copy(kept(h.format, std::span(row).subspan(at, h.head_dim)), row.begin() + at);
-    };
-    for (Row& row : out.k) keep(testing::KeptKey, row);
-    for (Row& row : out.v) keep(testing::Kept, row);
-    return out;
-  }
-
-  Rows q;
-  Rows k;
-  Rows v;
-};
-
-Rows Slice(const Rows& rows, int first, int count) {
-  return {rows.begin() + first, rows.begin() + first + count};
-}
-
-std::vector<std::int32_t> ShuffledPages(int count, std::uint32_t seed) {
-  std::vector<std::int32_t> pages(count);
-  std::iota(pages.begin(), pages.end(), 0);
-  std::shuffle(pages.begin(), pages.end(), std::mt19937(seed));
-  return pages;
+// With keys and values as pages keep them.
+Tokens AsKept(const Heads& h, Tokens tokens) {
+  ChangeHeads(tokens.k, h.head_dim, [&](const auto& head) { return KeptKey(h.format, head); });
+  ChangeHeads(tokens.v, h.head_dim, [&](const auto& head) { return Kept(h.format, head); });
+  return tokens;
 }
 
 // A backend with pages, on which steps are run.
@@ -141,7 +112,7 @@ TEST_P(Attention, AgreesWithDoublePrecision) {
   const Tokens tokens(GetParam(), 200, 1);
   Stage stage(GetParam(), 16, 20, 2);
   const Rows results = stage.Step(tokens, 0, 200, ShuffledPages(20, 1));
-  const Tokens kept = tokens.Kept(GetParam());
+  const Tokens kept = AsKept(GetParam(), tokens);
   for (int position = 0; position < 200; ++position) {
     const Row expected = Reference(GetParam(), kept, position, stage.Scale());
     for (std::size_t i = 0; i < expected.size(); ++i)
@@ -257,7 +228,7 @@ TEST(AttentionPlans, MoreHeadsThanOneBlockOfQueries) {
   const Tokens tokens(heads, 70, 9);
   Stage stage(heads, 16, 5, 2);
   const Rows results = stage.Step(tokens, 0, 70, ShuffledPages(5, 8));
-  const Row expected = Reference(heads, tokens.Kept(heads), 69, stage.Scale());
+  const Row expected = Reference(heads, AsKept(heads, tokens), 69, stage.Scale());
   for (std::size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(results[69][i], expected[i], 2e-6);
 }
 
@@ -274,7 +245,7 @@ TEST_P(Window, AgreesWithDoublePrecision) {
   const Tokens tokens(kHeads, kCount, 11);
   Stage stage(kHeads, 16, 19, 2, GetParam());
   const Rows results = stage.Step(tokens, 0, kCount, ShuffledPages(19, 9));
-  const Tokens kept = tokens.Kept(kHeads);
+  const Tokens kept = AsKept(kHeads, tokens);
   for (int position = 0; position < kCount; position += 3) {
     const Row expected = Reference(kHeads, kept, position, stage.Scale(), GetParam());
     for (std::size_t i = 0; i < expected.size(); ++i)
@@ -349,7 +320,7 @@ TEST_P(Formats, AgreeWithDoublePrecisionAndOneThread) {
   for (const int head_dim : {8, 64, 120, 128, 256, 512}) {
     const Heads heads{4, 1, head_dim, GetParam()};
     const Tokens tokens(heads, 90, 16);
-    const Tokens kept = tokens.Kept(heads);
+    const Tokens kept = AsKept(heads, tokens);
     Rows expected;
     for (const int threads : {1, 2}) {
       Stage stage(heads, 16, 6, threads, 70);
@@ -370,7 +341,7 @@ TEST_P(Formats, BitsDoNotDependOnPageSizeAndWindowsAreKept) {
   const Heads heads{4, 2, 24, GetParam()};
   constexpr int kCount = 300;
   const Tokens tokens(heads, kCount, 17);
-  const Tokens kept = tokens.Kept(heads);
+  const Tokens kept = AsKept(heads, tokens);
   for (const int window : {0, 1, 65, 129}) {
     const Rows whole =
         Stage(heads, 16, 19, 1, window).Step(tokens, 0, kCount, ShuffledPages(19, 16));

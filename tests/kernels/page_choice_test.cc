@@ -3,19 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
-#include <random>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "kernels/cpu/hadamard.h"
 #include "kernels/small_floats.h"
 #include "tests/kernels/kept.h"
 #include "tests/kernels/rig.h"
+#include "tests/kernels/tokens.h"
 
 namespace banyan::kernels::testing {
 namespace {
@@ -30,44 +27,15 @@ struct Kind {
 
 using Table = std::vector<std::int32_t>;
 
-// One sequence's queries, keys and values, by position.
-struct Tokens {
-  Tokens(const Kind& kind, int count, std::uint32_t seed)
-      : q(RandomRows(count, kind.heads * kind.head_dim, seed)),
-        k(RandomRows(count, kind.kv_heads * kind.head_dim, seed + 1)),
-        v(RandomRows(count, kind.kv_heads * kind.head_dim, seed + 2)) {}
-
-  // With keys and values as pages keep them, and queries as they meet those.
-  Tokens Kept(const Kind& kind) const {
-    Tokens out = *this;
-    if (SpreadsKeys(kind.format)) {
-      for (Rows* rows : {&out.q, &out.k})
-        for (Row& row : *rows)
-          for (float* head = row.data(); head < row.data() + row.size(); head += kind.head_dim)
-            Hadamard(head, kind.head_dim);
-    }
-    for (Rows* rows : {&out.k, &out.v})
-      for (Row& row : *rows)
-        for (int at = 0; at < kind.kv_heads * kind.head_dim; at += kind.head_dim)
-          std::ranges::copy(testing::Kept(kind.format, std::span(row).subspan(at, kind.head_dim)),
-                            row.begin() + at);
-    return out;
-  }
-
-  Rows q;
-  Rows k;
-  Rows v;
-};
-
-Rows Slice(const Rows& rows, int first, int count) {
-  return {rows.begin() + first, rows.begin() + first + count};
-}
-
-Table ShuffledPages(int count, std::uint32_t seed) {
-  Table pages(count);
-  std::iota(pages.begin(), pages.end(), 0);
-  std::shuffle(pages.begin(), pages.end(), std::mt19937(seed));
-  return pages;
+// With keys and values as pages keep them, and queries as they meet those.
+Tokens AsKept(const Kind& kind, Tokens tokens) {
+  const auto spread = [&](const auto& head) { return InKeyBasis(kind.format, head); };
+  const auto kept = [&](const auto& head) { return Kept(kind.format, head); };
+  ChangeHeads(tokens.q, kind.head_dim, spread);
+  ChangeHeads(tokens.k, kind.head_dim, spread);
+  ChangeHeads(tokens.k, kind.head_dim, kept);
+  ChangeHeads(tokens.v, kind.head_dim, kept);
+  return tokens;
 }
 
 class Stage {
@@ -213,7 +181,7 @@ constexpr int kCount = 230;
 TEST_P(Choices, AgreeWithDoublePrecisionOverThePagesChosenByDefinition) {
   const Kind kind = GetParam();
   const Tokens tokens(kind, kCount, 1);
-  const Tokens kept = tokens.Kept(kind);
+  const Tokens kept = AsKept(kind, tokens);
   const Table table = ShuffledPages(Stage::kPages, 1);
   for (const int pages : {1, 2, 3, 6}) {
     Stage stage(kind, 2);
@@ -229,7 +197,7 @@ TEST_P(Choices, AgreeWithDoublePrecisionOverThePagesChosenByDefinition) {
 
 TEST_P(Choices, HeadsChooseForThemselves) {
   const Kind kind = GetParam();
-  const Tokens kept = Tokens(kind, kCount, 1).Kept(kind);
+  const Tokens kept = AsKept(kind, Tokens(kind, kCount, 1));
   EXPECT_NE(Chosen(kind, kept, kCount - 1, 0, 4), Chosen(kind, kept, kCount - 1, 1, 4));
 }
 
@@ -374,7 +342,7 @@ TEST(EqualChoices, AreTheFirst) {
   Stage stage(kind, 2);
   stage.Step({&tokens, 0, 160, &table});
   const Row row = stage.Step({&tokens, 160, 1, &table, {.pages = 4}})[0];
-  const Row expected = Reference(kind, tokens.Kept(kind), 160, 4, stage.Scale());
+  const Row expected = Reference(kind, AsKept(kind, tokens), 160, 4, stage.Scale());
   EXPECT_THAT(row, ::testing::Pointwise(::testing::FloatNear(2e-6F), expected));
   EXPECT_GT(row[0], 0.0F);
   EXPECT_LT(row[0], 1.0F) << "pages 0 and 1";

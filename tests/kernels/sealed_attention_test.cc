@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
-#include <random>
 #include <span>
 #include <string>
 
@@ -15,6 +13,7 @@
 #include "tests/kernels/kept.h"
 #include "tests/kernels/rig.h"
 #include "tests/kernels/sealed.h"
+#include "tests/kernels/tokens.h"
 
 namespace banyan::kernels::testing {
 namespace {
@@ -27,18 +26,8 @@ struct Shape {
   int head_dim;
   int page_size;
 
-  int width() const { return heads * head_dim; }
   int kv_width() const { return kv_heads * head_dim; }
   int PagesFor(int tokens) const { return (tokens + page_size - 1) / page_size; }
-};
-
-// One sequence's queries, keys and values, by position.
-struct Tokens {
-  Tokens(const Shape& shape, int count, std::uint32_t seed)
-      : q(RandomRows(count, shape.width(), seed)),
-        k(RandomRows(count, shape.kv_width(), seed + 1)),
-        v(RandomRows(count, shape.kv_width(), seed + 2)) {}
-  Rows q, k, v;
 };
 
 // The same as pages keep them: in f16, and sealed as far as there are whole tiles.
@@ -72,17 +61,6 @@ struct Stored {
   }
   Tokens open, sealed;
 };
-
-Rows Slice(const Rows& rows, int first, int count) {
-  return {rows.begin() + first, rows.begin() + first + count};
-}
-
-Table Shuffled(int count, std::uint32_t seed) {
-  Table pages(static_cast<std::size_t>(count));
-  std::iota(pages.begin(), pages.end(), 0);
-  std::shuffle(pages.begin(), pages.end(), std::mt19937(seed));
-  return pages;
-}
 
 // A backend with pages, on which steps are run.
 class Stage {
@@ -211,7 +189,7 @@ TEST_P(SealedAttention, AgreesWithDoublePrecision) {
   const int pages = GetParam().PagesFor(kCount);
   for (const std::int64_t window : {0, 1, 16, 100}) {
     Stage stage(GetParam(), pages, 2, window);
-    ExpectReference(stage.Step(tokens, 0, kCount, Shuffled(pages, 1)), stored, window, {});
+    ExpectReference(stage.Step(tokens, 0, kCount, ShuffledPages(pages, 1)), stored, window, {});
     if (HasFatalFailure()) return;
   }
 }
@@ -226,7 +204,8 @@ TEST_P(SealedAttention, AgreesWithDoublePrecisionUnderWindowsWithSinks) {
        {KeyWindow{.window = 16, .sinks = 0}, KeyWindow{.window = 3, .sinks = 1},
         KeyWindow{.window = 1, .sinks = 4}, KeyWindow{.window = 64, .sinks = 20},
         KeyWindow{.window = 100, .sinks = 64}}) {
-    ExpectReference(stage.Step(tokens, 0, kCount, Shuffled(pages, 2), window), stored, 0, window);
+    ExpectReference(stage.Step(tokens, 0, kCount, ShuffledPages(pages, 2), window), stored, 0,
+                    window);
     if (HasFatalFailure()) return;
   }
 }
@@ -236,12 +215,12 @@ TEST_P(SealedAttention, BitsDoNotDependOnChunkingPageIdsOrThreads) {
   const int pages = GetParam().PagesFor(kCount);
   for (const KeyWindow window : {KeyWindow{}, KeyWindow{.window = 30, .sinks = 4}}) {
     const Rows whole =
-        Stage(GetParam(), pages, 1).Step(tokens, 0, kCount, Shuffled(pages, 3), window);
+        Stage(GetParam(), pages, 1).Step(tokens, 0, kCount, ShuffledPages(pages, 3), window);
     int threads = 1;
     for (const int step : {1, 5, 16, 17, 50, 64, 130}) {
       threads = threads % 3 + 1;
       Stage stage(GetParam(), pages, threads);
-      const Table table = Shuffled(pages, 4);
+      const Table table = ShuffledPages(pages, 4);
       for (int first = 0; first < kCount; first += step) {
         const int count = std::min(step, kCount - first);
         ASSERT_EQ(stage.Step(tokens, first, count, table, window), Slice(whole, first, count))
@@ -255,7 +234,7 @@ TEST_P(SealedAttention, ARunCanBeSplitAtAnyBorder) {
   constexpr int kTokens = 140;
   const Tokens tokens(GetParam(), kTokens, 4);
   const int pages = GetParam().PagesFor(kTokens);
-  const Table table = Shuffled(pages, 5);
+  const Table table = ShuffledPages(pages, 5);
   const Rows whole = Stage(GetParam(), pages, 1).Step(tokens, 0, kTokens, table);
   for (const int border : {1, 15, 17, 48, 64, 113, 139}) {
     Stage stage(GetParam(), pages, 2);
@@ -276,7 +255,7 @@ TEST_P(SealedAttention, RunsOfOneStepDoNotSeeEachOther) {
   std::copy_n(a.k.begin(), shared, b.k.begin());
   std::copy_n(a.v.begin(), shared, b.v.begin());
   const int count = shape.PagesFor(shared + 90);
-  const Table a_pages = Shuffled(count, 6);
+  const Table a_pages = ShuffledPages(count, 6);
   Table b_pages(a_pages.begin(), a_pages.begin() + shape.PagesFor(shared));
   for (int page = 0; page < shape.PagesFor(40); ++page) b_pages.push_back(count + page);
   const int pages = count + shape.PagesFor(40);
@@ -314,7 +293,7 @@ TEST_P(SealedAttention, RunsOfOneStepDoNotSeeEachOther) {
 TEST_P(SealedAttention, LaterPositionsAreNeverRead) {
   Tokens tokens(GetParam(), 130, 7);
   const int pages = GetParam().PagesFor(130);
-  const Table table = Shuffled(pages, 7);
+  const Table table = ShuffledPages(pages, 7);
   // All that is in the poisoned keys' pages is read in f16 or not at all.
   const int first = 100 / GetParam().page_size * GetParam().page_size + 3;
   const Rows clean = Stage(GetParam(), pages, 1).Step(tokens, 0, first, table);
@@ -331,7 +310,7 @@ TEST_P(SealedAttention, LayersDoNotSeeEachOther) {
   const Tokens upper(GetParam(), 120, 8);
   const Tokens lower(GetParam(), 120, 9);
   const int pages = GetParam().PagesFor(120);
-  const Table table = Shuffled(pages, 8);
+  const Table table = ShuffledPages(pages, 8);
   const Rows alone = Stage(GetParam(), pages, 1).Step(upper, 0, 120, table);
   Stage stage(GetParam(), pages, 2);
   for (int first = 0; first < 120; first += 40) {
@@ -348,7 +327,7 @@ TEST_P(SealedAttention, PagesInAGapAreNotNamed) {
   const KeyWindow window = {.window = 20, .sinks = 4};
   const Tokens tokens(shape, kCount, 10);
   const int pages = shape.PagesFor(kCount);
-  const Table table = Shuffled(pages, 9);
+  const Table table = ShuffledPages(pages, 9);
   const Rows whole = Stage(shape, pages, 1).Step(tokens, 0, kCount, table, window);
   Stage stage(shape, pages, 2);
   stage.Step(tokens, 0, 100, table, window);
@@ -377,7 +356,7 @@ TEST(SealedAttentionPlans, LongDecodesAgreeWithOneThread) {
   const Shape shape{2, 1, 64, 16};
   constexpr int kTokens = 1500;
   const Tokens tokens(shape, kTokens + 2, 11);
-  const Table table = Shuffled(94, 10);
+  const Table table = ShuffledPages(94, 10);
   Rows expected;
   for (const int threads : {1, 3}) {
     Stage stage(shape, 94, threads);
@@ -391,7 +370,7 @@ TEST(SealedAttentionPlans, LongDecodesAgreeWithOneThread) {
 TEST(SealedAttentionDeathTest, WhatRunsMayNotBe) {
   const Shape shape{2, 1, 32, 16};
   const Tokens tokens(shape, 40, 12);
-  const Table table = Shuffled(3, 11);
+  const Table table = ShuffledPages(3, 11);
   const auto step = [&](int open_page) {
     Stage(shape, 3, 1).Step(tokens, 0, 40, table, {}, open_page);
   };
