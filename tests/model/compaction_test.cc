@@ -2,14 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cstring>
 #include <memory>
 #include <numeric>
-#include <utility>
 
-#include "model/model.h"
-#include "tests/model/tiny_model.h"
+#include "tests/model/sequence_run.h"
 
 namespace banyan::model {
 namespace {
@@ -18,103 +14,44 @@ using kernels::KeepRule;
 using kernels::Observation;
 using kernels::SlotImportance;
 
-std::unique_ptr<Model> LoadModel(const TinyOptions& options, std::int32_t page_size = 16,
+std::unique_ptr<Model> LoadModel(const TinyOptions& tiny, std::int32_t page_size = 16,
                                  std::int32_t threads = 2,
                                  kernels::KvFormat format = kernels::KvFormat::kF16) {
-  auto model =
-      Model::Load(OpenBytes(TinyModel(options).Write()), {.threads = threads,
-                                                          .page_size = page_size,
-                                                          .kv_memory = std::int64_t{4} << 20,
-                                                          .kv_format = format,
-                                                          .max_batch_tokens = 160});
-  EXPECT_TRUE(model.ok()) << model.status();
-  return *std::move(model);
-}
-
-std::vector<TokenId> RandomTokens(const Model& model, int count) {
-  Random random(5);
-  const auto bound = static_cast<std::uint32_t>(model.facts().vocabulary_size);
-  std::vector<TokenId> tokens(static_cast<std::size_t>(count));
-  for (TokenId& token : tokens) token = static_cast<TokenId>(random.Below(bound));
-  return tokens;
-}
-
-bool AreSameBits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+  return LoadTiny(tiny, {.threads = threads,
+                         .page_size = page_size,
+                         .kv_memory = std::int64_t{4} << 20,
+                         .kv_format = format,
+                         .max_batch_tokens = 160});
 }
 
 enum class Place : std::uint8_t { kThere, kElsewhere };
 
 // One sequence, which is observed from `observation.from` on and compacted when it is told to.
-class Kept {
+class Kept : public SequenceRun {
  public:
-  Kept(Model& model, const Observation& observation) : model_(model), observation_(observation) {
-    free_.resize(static_cast<std::size_t>(model.pages()));
-    std::iota(free_.begin(), free_.end(), 0);
-    page_size_ = static_cast<std::int32_t>(static_cast<std::int64_t>(model.page_bytes()) /
-                                           model.facts().kv_bytes_per_token);
-  }
-
-  // The logits of all of them.
-  std::vector<float> Run(std::span<const TokenId> tokens) {
-    const std::int64_t slots = position_ - compacted_ + std::ssize(tokens);
-    Take(slots, table_);
-    Batch batch;
-    batch.compactions = std::exchange(pending_, {});
-    batch.sequences.push_back({.tokens = tokens,
-                               .first_position = position_,
-                               .pages = table_,
-                               .compacted = compacted_,
-                               .observation = observation_,
-                               .logits = Logits::kReturnAll});
-    StepResult result;
-    const absl::Status status = model_.Forward(batch, result);
-    EXPECT_TRUE(status.ok()) << status;
-    position_ += std::ssize(tokens);
-    return result.sequences[0].logits;
-  }
-  std::vector<float> RunChunks(std::span<const TokenId> tokens, std::size_t chunk) {
-    std::vector<float> logits;
-    for (; !tokens.empty(); tokens = tokens.subspan(std::min(chunk, tokens.size()))) {
-      const std::vector<float> some = Run(tokens.first(std::min(chunk, tokens.size())));
-      logits.insert(logits.end(), some.begin(), some.end());
-    }
-    return logits;
-  }
+  Kept(Model& model, const Observation& observation)
+      : SequenceRun(
+            model, static_cast<std::int64_t>(model.page_bytes()) / model.facts().kv_bytes_per_token,
+            {.observation = observation}) {}
 
   // With the next step.
   void Compact(const KeepRule& rule, Place place) {
     before_ = table_;
+    const std::int64_t from = slots();
     if (place == Place::kElsewhere) {
       table_.clear();
-      Take(rule.kept(slots()), table_);
+      Take(rule.kept(from));
     }
-    pending_.push_back({observation_.observer, before_, slots(), table_, rule});
-    compacted_ = position_ - rule.kept(slots());
-    // Pages to come are not in what it names.
-    target_ = table_;
-    pending_.back().to = target_;
+    target_ = table_;  // pages to come are not in what it names
+    compactions_.push_back({next_.observation.observer, before_, from, target_, rule});
+    next_.compacted = position() - rule.kept(from);
   }
 
-  std::int64_t slots() const { return position_ - compacted_; }
-  const std::vector<PageId>& table() const { return table_; }
   const std::vector<PageId>& before() const { return before_; }
 
  private:
-  void Take(std::int64_t slots, std::vector<PageId>& table) {
-    for (; std::ssize(table) * page_size_ < slots; free_.pop_back()) table.push_back(free_.back());
-  }
-
-  Model& model_;
-  const Observation observation_;
-  std::int32_t page_size_ = 0;
-  std::vector<PageId> free_;
-  std::vector<PageId> table_;
   std::vector<PageId> before_;
   std::vector<PageId> target_;
-  std::vector<kernels::KvCompaction> pending_;
-  std::int64_t position_ = 0;
-  std::int64_t compacted_ = 0;
 };
 
 class TinyCompaction : public ::testing::TestWithParam<TinyOptions> {};

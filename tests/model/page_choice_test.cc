@@ -3,12 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <numeric>
 
-#include "model/model.h"
-#include "tests/model/tiny_model.h"
+#include "tests/model/sequence_run.h"
 
 namespace banyan::model {
 namespace {
@@ -16,24 +14,13 @@ namespace {
 constexpr std::int64_t kPrompt = 100;
 constexpr int kTokens = 150;
 
-std::unique_ptr<Model> LoadModel(const TinyOptions& options, std::int32_t threads = 2,
+std::unique_ptr<Model> LoadModel(const TinyOptions& tiny, std::int32_t threads = 2,
                                  kernels::KvFormat format = kernels::KvFormat::kF16) {
-  auto model =
-      Model::Load(OpenBytes(TinyModel(options).Write()), {.threads = threads,
-                                                          .page_size = 16,
-                                                          .kv_memory = std::int64_t{4} << 20,
-                                                          .kv_format = format,
-                                                          .max_batch_tokens = 320});
-  EXPECT_TRUE(model.ok()) << model.status();
-  return *std::move(model);
-}
-
-std::vector<TokenId> RandomTokens(const Model& model, std::uint32_t seed) {
-  Random random(seed);
-  const auto bound = static_cast<std::uint32_t>(model.facts().vocabulary_size);
-  std::vector<TokenId> tokens(kTokens);
-  for (TokenId& token : tokens) token = static_cast<TokenId>(random.Below(bound));
-  return tokens;
+  return LoadTiny(tiny, {.threads = threads,
+                         .page_size = 16,
+                         .kv_memory = std::int64_t{4} << 20,
+                         .kv_format = format,
+                         .max_batch_tokens = 320});
 }
 
 std::vector<PageId> Pages(PageId first) {
@@ -41,10 +28,6 @@ std::vector<PageId> Pages(PageId first) {
   std::iota(pages.begin(), pages.end(), first);
   std::reverse(pages.begin(), pages.end());
   return pages;
-}
-
-bool AreSameBits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
 // A prompt that is exact, and then tokens that are given: the logits behind the prompt.
@@ -83,7 +66,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST_P(TinyChoice, OfAllPagesChangesNothing) {
   const auto model = LoadModel(GetParam());
-  const std::vector<TokenId> tokens = RandomTokens(*model, 1);
+  const std::vector<TokenId> tokens = RandomTokens(*model, kTokens, 1);
   const std::vector<float> exact = Read(*model, tokens, {}, 50);
   EXPECT_TRUE(AreSameBits(Read(*model, tokens, {.pages = 10}, 7), exact));
   EXPECT_TRUE(AreSameBits(Read(*model, tokens, {.pages = 1, .dense_layers = 100}, 7), exact));
@@ -95,12 +78,12 @@ TEST_P(TinyChoice, GivesTheSameBitsHoweverItIsDone) {
   for (const kernels::KvFormat format : {kernels::KvFormat::kF16, kernels::KvFormat::kInt8}) {
     const kernels::PageChoice choice = {.pages = 3, .dense_layers = 1};
     const auto model = LoadModel(GetParam(), 1, format);
-    const std::vector<TokenId> tokens = RandomTokens(*model, 2);
+    const std::vector<TokenId> tokens = RandomTokens(*model, kTokens, 2);
     const std::vector<float> expected = Read(*model, tokens, choice, 50);
     EXPECT_TRUE(AreSameBits(Read(*model, tokens, choice, 1), expected));
     EXPECT_TRUE(AreSameBits(Read(*LoadModel(GetParam(), 3, format), tokens, choice, 7), expected));
 
-    const std::vector<TokenId> theirs = RandomTokens(*model, 3);
+    const std::vector<TokenId> theirs = RandomTokens(*model, kTokens, 3);
     const std::vector<PageId> pages[] = {Pages(10), Pages(20)};
     const std::vector<Sequence> others = {
         {.tokens = theirs, .pages = pages[0]},
@@ -112,7 +95,7 @@ TEST_P(TinyChoice, GivesTheSameBitsHoweverItIsDone) {
 
 TEST(ChoiceDeathTest, IsForModelsWhoseLayersSeeAll) {
   const auto model = LoadModel({.family = "gemma3", .layers = 7, .window = 21});
-  EXPECT_DEATH(Read(*model, RandomTokens(*model, 1), {.pages = 3}, 50), "CHECK failed");
+  EXPECT_DEATH(Read(*model, RandomTokens(*model, kTokens, 1), {.pages = 3}, 50), "CHECK failed");
 }
 
 }  // namespace

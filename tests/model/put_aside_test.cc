@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "kernels/kv_shape.h"
-#include "model/model.h"
-#include "tests/model/tiny_model.h"
+#include "tests/model/sequence_run.h"
 
 namespace banyan::model {
 namespace {
@@ -16,25 +15,10 @@ namespace {
 constexpr std::int32_t kPageSize = 8;
 constexpr int kTokens = 21;
 
-std::unique_ptr<Model> LoadTiny(kernels::KvFormat format) {
-  auto model = Model::Load(
-      OpenBytes(TinyModel({.type = kernels::DType::kF32}).Write()),
-      {.page_size = kPageSize, .kv_memory = std::int64_t{1} << 16, .kv_format = format});
-  EXPECT_TRUE(model.ok()) << model.status();
-  return *std::move(model);
-}
-
 std::unique_ptr<Model> LoadNull() {
   auto model = Model::Null({.page_size = kPageSize, .kv_memory = 1 << 12}, 0, 256);
   EXPECT_TRUE(model.ok()) << model.status();
   return *std::move(model);
-}
-
-std::vector<TokenId> Tokens(std::uint64_t seed, int count) {
-  Random random(seed);
-  std::vector<TokenId> tokens;
-  for (int i = 0; i < count; ++i) tokens.push_back(static_cast<TokenId>(random.Below(100)));
-  return tokens;
 }
 
 // The logits of `tokens` from `first` on in the pages of `table`.
@@ -57,7 +41,7 @@ void Save(Model& model, std::vector<PageMove> saves) {
 }
 
 void ExpectTheSameAfterwards(Model& model) {
-  const std::vector<TokenId> text = Tokens(1, kTokens + 1);
+  const std::vector<TokenId> text = RandomTokens(model, kTokens + 1, 1);
   const auto prompt = std::span(text).first(kTokens);
   const auto next = std::span(text).last(1);
   const std::vector<PageId> table = {2, 0, 1};
@@ -66,7 +50,7 @@ void ExpectTheSameAfterwards(Model& model) {
 
   Forward(model, prompt, 0, table);
   Save(model, {{.page = 2, .place = 5}, {.page = 0, .place = 0}, {.page = 1, .place = 7}});
-  Forward(model, Tokens(2, 24), 0, {1, 2, 0});  // who takes the pages
+  Forward(model, RandomTokens(model, 24, 2), 0, {1, 2, 0});  // who takes the pages
   const std::vector<float> got =
       Forward(model, next, kTokens, {0, 3, 2},
               {{.page = 0, .place = 5}, {.page = 3, .place = 0}, {.page = 2, .place = 7}});
@@ -77,7 +61,8 @@ TEST(PutAside, ComesBackBitForBitInEveryFormatThatKeepsAllSlotsInThePool) {
   for (const kernels::KvFormat format : kernels::kKvFormats) {
     if (kernels::SealsPages(format)) continue;
     SCOPED_TRACE(kernels::LayoutOf(format).name);
-    ExpectTheSameAfterwards(*LoadTiny(format));
+    ExpectTheSameAfterwards(*LoadTiny(
+        {}, {.page_size = kPageSize, .kv_memory = std::int64_t{1} << 16, .kv_format = format}));
   }
 }
 
@@ -85,9 +70,9 @@ TEST(PutAside, ComesBackToTheNullModel) { ExpectTheSameAfterwards(*LoadNull()); 
 
 TEST(PutAside, APlaceMayBeWrittenAgainBeforeItIsRead) {
   const auto model = LoadNull();
-  const std::vector<TokenId> text = Tokens(1, 9);
+  const std::vector<TokenId> text = RandomTokens(*model, 9, 1);
   const std::vector<float> expected = Forward(*model, text, 0, {0, 1});
-  Forward(*model, Tokens(3, 8), 0, {2});
+  Forward(*model, RandomTokens(*model, 8, 3), 0, {2});
   Save(*model, {{.page = 2, .place = 0}});  // of one that was cancelled meanwhile
   Save(*model, {{.page = 0, .place = 0}});
   const std::vector<float> last(expected.end() - 256, expected.end());
