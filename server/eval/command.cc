@@ -19,6 +19,7 @@
 #include "base/quote.h"
 #include "server/eval/model_source.h"
 #include "server/eval/output.h"
+#include "server/eval/reading.h"
 #include "server/eval/windows.h"
 #include "server/fail.h"
 #include "server/kv_policy.h"
@@ -58,17 +59,11 @@ struct Task {
   std::vector<PasskeyPrompt> passkeys{};
 };
 
-// Of the longest text. What survives of one is for a moment there beside what it is chosen from.
-std::int64_t Slots(const Task& task, const Configuration& configuration) {
-  using Type = scheduler::KvPolicy::Type;
-  const bool moves = configuration.policy && configuration.policy->type != Type::kStreaming;
-  return moves ? 2 * task.context : task.context;
-}
-
 absl::StatusOr<EvalRow> Evaluate(const Task& task, const Configuration& configuration,
                                  EvaluatedModel exact, const EvalProgress& progress) {
-  const auto model =
-      task.source.Load(configuration.format, Slots(task, configuration), task.options.threads);
+  const auto model = task.source.Load(
+      configuration.format, MostPages(configuration.policy, task.context, ModelSource::kPageSize),
+      task.options.threads);
   if (!model.ok()) return model.status();
   const EvaluatedModel other{**model, ModelSource::kPageSize, ModelSource::kBatchTokens,
                              configuration.policy};
@@ -161,7 +156,9 @@ absl::StatusOr<EvalReport> MakeEvalReport(const EvalOptions& options,
                         absl::StrCat("--passkeys: ", passkeys.status().message()));
   }
   task.passkeys = *std::move(passkeys);
-  const auto exact = source->Load(kernels::KvFormat::kF16, *context, options.threads);
+  const auto exact =
+      source->Load(kernels::KvFormat::kF16,
+                   MostPages(std::nullopt, *context, ModelSource::kPageSize), options.threads);
   if (!exact.ok()) return exact.status();
   if (absl::Status status = CheckPolicies(task, (*exact)->facts()); !status.ok()) return status;
   EvalReport report = Heading(task, (*exact)->facts());

@@ -36,11 +36,10 @@ absl::StatusOr<ModelSource> ModelSource::Open(const std::string& path) {
 }
 
 absl::StatusOr<std::unique_ptr<model::Model>> ModelSource::Load(kernels::KvFormat format,
-                                                                std::int64_t slots,
+                                                                std::int64_t pages,
                                                                 std::int32_t threads) const {
   auto file = model::File::Open(path_);
   if (!file.ok()) return About(path_, file.status());
-  const std::int64_t pages = (slots + kPageSize - 1) / kPageSize;
   const kernels::KvShape shape{.layers = facts_.layers,
                                .kv_heads = facts_.kv_heads,
                                .head_dim = facts_.head_dim,

@@ -21,8 +21,8 @@ class ModelSource {
   // run; they begin with the path.
   static absl::StatusOr<ModelSource> Open(const std::string& path);
 
-  // With pages for so many slots. Errors as model::Model::Load, with the path.
-  absl::StatusOr<std::unique_ptr<model::Model>> Load(kernels::KvFormat format, std::int64_t slots,
+  // With so many pages. Errors as model::Model::Load, with the path.
+  absl::StatusOr<std::unique_ptr<model::Model>> Load(kernels::KvFormat format, std::int64_t pages,
                                                      std::int32_t threads) const;
 
   const text::Codec& codec() const { return *codec_; }

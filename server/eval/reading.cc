@@ -16,6 +16,16 @@ std::unique_ptr<const scheduler::Policy> PolicyOf(const EvaluatedModel& subject)
 
 }  // namespace
 
+// What survives of a text is for a moment there beside what it is chosen from, and in pages of its
+// own.
+std::int64_t MostPages(const std::optional<scheduler::KvPolicy>& policy, std::int64_t tokens,
+                       std::int64_t page_size) {
+  using Type = scheduler::KvPolicy::Type;
+  const std::int64_t pages = (tokens + page_size - 1) / page_size;
+  const bool moves = policy && policy->type != Type::kStreaming && policy->type != Type::kQuest;
+  return moves ? 2 * pages : pages;
+}
+
 Reading::Reading(const EvaluatedModel& subject, std::int64_t prompt_tokens)
     : model_(subject.model),
       page_size_(subject.page_size),

@@ -39,6 +39,10 @@ struct PageUse {
   std::int64_t tokens_over_time = 0;
 };
 
+// The most pages that a Reading holds of a text of so many tokens, whatever of it is its prompt.
+std::int64_t MostPages(const std::optional<scheduler::KvPolicy>& policy, std::int64_t tokens,
+                       std::int64_t page_size);
+
 class Reading {
  public:
   // The pages are the pool's first: a Reading writes over those of the one before on the same

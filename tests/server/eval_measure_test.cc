@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -25,11 +26,11 @@ constexpr std::int32_t kBatchTokens = 16;
 constexpr std::int64_t kPages = 10;
 constexpr std::int64_t kF16Bytes = 256;  // of a token of the tiny model
 
-std::unique_ptr<model::Model> Load(kernels::KvFormat format) {
+std::unique_ptr<model::Model> Load(kernels::KvFormat format, std::int64_t pages = kPages) {
   const model::TinyModel tiny({.type = kernels::DType::kF32});
   auto model = model::Model::Load(model::OpenBytes(tiny.Write()),
                                   {.page_size = kPageSize,
-                                   .kv_memory = kPages * kPageSize * kF16Bytes,
+                                   .kv_memory = pages * kPageSize * kF16Bytes,
                                    .kv_format = format,
                                    .max_batch_tokens = kBatchTokens});
   EXPECT_TRUE(model.ok()) << model.status();
@@ -155,6 +156,28 @@ TEST(Reading, HoldsWhatSurvivesOfATextInConstantMemory) {
   ASSERT_TRUE(ReadPrompt(Tokens(3 * kPages * kPageSize, 3), kBatchTokens, reading).ok());
   EXPECT_EQ(reading.use().peak_pages, 6);
   EXPECT_EQ(reading.use().tokens, 25 + 3 * kPages * kPageSize);
+}
+
+// Prompts and what survives of them end anywhere in a page: each has pages of its own.
+TEST(Reading, HoldsNoMorePagesThanItSays) {
+  for (const auto type : {KvPolicy::Type::kStreaming, KvPolicy::Type::kH2o, KvPolicy::Type::kSnapKv,
+                          KvPolicy::Type::kQuest}) {
+    for (const int tokens : {2, 8, 9, 20, 24}) {
+      for (const std::int64_t prompt : {tokens / 2, tokens - 1}) {
+        for (const std::int64_t budget : {prompt - 1, prompt - 9}) {
+          if (budget < (type == KvPolicy::Type::kQuest ? kPageSize : 1)) continue;
+          SCOPED_TRACE(std::to_string(tokens) + " tokens, budget " + std::to_string(budget));
+          const KvPolicy policy{.type = type, .sinks = 0, .window = budget, .budget = budget};
+          const std::int64_t pages = MostPages(policy, tokens, kPageSize);
+          const auto model = Load(kernels::KvFormat::kF16, pages);
+          ASSERT_EQ(model->pages(), pages);
+          Reading reading(Evaluated(*model, policy), prompt);
+          ASSERT_TRUE(ReadPrompt(Tokens(tokens, 1), kBatchTokens, reading).ok());
+          EXPECT_LE(reading.use().peak_pages, pages);
+        }
+      }
+    }
+  }
 }
 
 TEST(Reading, WhatSurvivesIsTheSameInChunksAndOneByOne) {
