@@ -91,7 +91,7 @@ void Observers::Begin(const Call& call, const RowRun& run, std::int32_t first) {
   for (std::int32_t kv_head = 0; kv_head < shape.kv_heads; ++kv_head) {
     Notes& notes = observer->notes[static_cast<std::size_t>(call.layer * shape.kv_heads + kv_head)];
     if (begins) {
-      notes.Resize(seen.by, 0);
+      notes = Notes();  // its memory, too
       notes.Resize(seen.by, run.first_slot() + first);
     }
     Require(notes.slots() == run.first_slot() + first,
@@ -216,6 +216,17 @@ void Observers::Compact(PageStore& pages, const KvCompaction& compaction) {
                     for (std::int64_t i = begin; i < end; ++i)
                       one(i, survivors_[static_cast<std::size_t>(thread)]);
                   });
+}
+
+std::int64_t Observers::bytes() const {
+  std::size_t bytes = 0;
+  for (const auto& observer : observers_) {
+    if (observer == nullptr) continue;
+    for (const Notes& notes : observer->notes)
+      bytes +=
+          notes.sums.capacity() * sizeof(float) + notes.marks.capacity() * sizeof(notes.marks[0]);
+  }
+  return static_cast<std::int64_t>(bytes);
 }
 
 std::vector<float> Observers::Importance(std::int32_t observer, std::int32_t layer,

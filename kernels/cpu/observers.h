@@ -42,6 +42,8 @@ class Observers {
   // One after the other.
   void Compact(PageStore& pages, std::span<const KvCompaction> compactions);
 
+  // The memory of all notes.
+  std::int64_t bytes() const;
   // How important each slot is now, all that the observer knows of.
   std::vector<float> Importance(std::int32_t observer, std::int32_t layer, std::int32_t kv_head,
                                 std::int32_t history = KeepRule::kMaxHistory) const;

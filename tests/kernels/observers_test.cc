@@ -141,6 +141,29 @@ TEST(Observers, BeginAnewWhereTheyAreAsked) {
   EXPECT_EQ(All(observed, 3), first);
 }
 
+// Whatever was noted before, of whichever kind.
+TEST(Observers, TakeTheMemoryOfTheSequenceThatTheyObserve) {
+  constexpr int kRows = 8;
+  const auto bytes_of = [](const Observation& before, const Observation& now) {
+    Observed observed({});
+    if (before.is_made()) {
+      const auto table = observed.Take(300);
+      observed.Run({.rows = 300, .pages = table, .observation = before});
+    }
+    const auto table = observed.Take(kRows);
+    observed.Run({.rows = kRows, .pages = table, .observation = now});
+    return observed.observers.bytes();
+  };
+  for (const auto by : {SlotImportance::kSum, SlotImportance::kHistory}) {
+    const Observation now = {.observer = 3, .by = by};
+    const std::int64_t alone = bytes_of({}, now);
+    const std::int64_t each = by == SlotImportance::kSum ? 4 : 8;
+    EXPECT_EQ(alone, kRows * each * Observed::kLayers * Observed::kKvHeads);
+    EXPECT_EQ(bytes_of(kSum, now), alone);
+    EXPECT_EQ(bytes_of(kHistory, now), alone);
+  }
+}
+
 TEST(Observers, NothingIsNotedBeforeTheFirstRow) {
   Observed observed({});
   const auto table = observed.Take(60);
