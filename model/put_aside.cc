@@ -3,6 +3,12 @@
 #include "base/check.h"
 
 namespace banyan::model {
+namespace {
+
+// Assigning {} would keep the memory.
+void Empty(std::vector<std::byte>& place) { std::vector<std::byte>().swap(place); }
+
+}  // namespace
 
 std::vector<std::byte>& PutAside::At(std::int32_t place) {
   CHECK(place >= 0);
@@ -21,8 +27,14 @@ void PutAside::Move(const Batch& batch, Model& model) {
     std::vector<std::byte>& bytes = At(restore.place);
     CHECK(!bytes.empty());
     model.WritePage(restore.page, bytes);
-    bytes = {};
+    Empty(bytes);
   }
+}
+
+std::int64_t PutAside::bytes() const {
+  std::size_t bytes = 0;
+  for (const std::vector<std::byte>& place : places_) bytes += place.capacity();
+  return static_cast<std::int64_t>(bytes);
 }
 
 }  // namespace banyan::model

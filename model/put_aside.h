@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "model/batch.h"
@@ -14,6 +15,8 @@ class PutAside {
  public:
   // What the batch saves, then what it restores. Throws std::bad_alloc where there is no memory.
   void Move(const Batch& batch, Model& model);
+
+  std::int64_t bytes() const;  // of memory that is held
 
  private:
   std::vector<std::byte>& At(std::int32_t place);

@@ -1,4 +1,6 @@
 // Pages whose bytes leave the pool and come back to others.
+#include "model/put_aside.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -77,6 +79,24 @@ TEST(PutAside, APlaceMayBeWrittenAgainBeforeItIsRead) {
   Save(*model, {{.page = 0, .place = 0}});
   const std::vector<float> last(expected.end() - 256, expected.end());
   EXPECT_EQ(Forward(*model, std::span(text).last(1), 8, {3, 1}, {{.page = 3, .place = 0}}), last);
+}
+
+TEST(PutAside, HoldsTheMemoryOfWhatIsAsideAlone) {
+  const auto model = LoadNull();
+  const auto page = static_cast<std::int64_t>(model->page_bytes());
+  const auto held_after = [&](PutAside& aside, std::vector<PageMove> saves,
+                              std::vector<PageMove> restores) {
+    Batch batch;
+    batch.saves = std::move(saves);
+    batch.restores = std::move(restores);
+    aside.Move(batch, *model);
+    return aside.bytes();
+  };
+  PutAside aside;
+  EXPECT_EQ(held_after(aside, {{0, 4}, {1, 2}, {2, 0}}, {}), 3 * page);
+  EXPECT_EQ(held_after(aside, {}, {{5, 2}}), 2 * page);
+  EXPECT_EQ(held_after(aside, {{1, 2}}, {{5, 4}, {6, 0}}), page);
+  EXPECT_EQ(held_after(aside, {{1, 2}}, {{5, 2}}), 0) << "in one step";
 }
 
 TEST(PutAsideDeathTest, NothingComesFromWhereNothingIs) {
