@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "server/quantity.h"
@@ -105,6 +106,11 @@ std::optional<KvPolicy::Type> FindKvPolicyType(std::string_view name) {
 absl::StatusOr<std::optional<KvPolicy>> ParseKvPolicy(std::string_view text) {
   if (text == kExactPolicy) return std::optional<KvPolicy>();
   const std::size_t colon = text.find(':');
+  if (text.substr(0, colon) == kExactPolicy) {
+    return absl::InvalidArgumentError(absl::StrCat("an exact policy has no members, and '",
+                                                   std::string(text.substr(colon + 1)),
+                                                   "' is given"));
+  }
   const std::optional<KvPolicy::Type> type = FindKvPolicyType(text.substr(0, colon));
   if (!type) {
     return absl::InvalidArgumentError(absl::StrCat("'", std::string(text.substr(0, colon)),
@@ -114,10 +120,16 @@ absl::StatusOr<std::optional<KvPolicy>> ParseKvPolicy(std::string_view text) {
   std::optional<KvPolicy> policy = KvPolicy{.type = *type};
   if (colon == std::string_view::npos) return policy;
   std::string_view members = text.substr(colon + 1);
+  std::vector<std::string_view> given;
   while (true) {
     const std::size_t comma = members.find(',');
-    absl::Status status = SetMember(members.substr(0, comma), *policy);
+    const std::string_view member = members.substr(0, comma);
+    absl::Status status = SetMember(member, *policy);
     if (!status.ok()) return status;
+    const std::string_view name = member.substr(0, member.find('='));
+    if (std::ranges::find(given, name) != given.end())
+      return absl::InvalidArgumentError(absl::StrCat(std::string(name), " is there twice"));
+    given.push_back(name);
     if (comma == std::string_view::npos) return policy;
     members = members.substr(comma + 1);
   }
