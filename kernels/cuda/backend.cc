@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/cuda/attention.h"
 #include "kernels/cuda/blocks.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/page_memory.h"

@@ -92,8 +92,6 @@ __device__ __forceinline__ void StoreKeyAndValue(const float* key, const float* 
   }
 }
 
-inline constexpr int kVector = 8;  // numbers that a lane reads at once
-
 // Eight numbers from `at` on, which is aligned to as many of them.
 template <class Type>
 struct alignas(kVector * sizeof(Type)) KvVector {

@@ -18,6 +18,8 @@ namespace banyan::kernels::cuda {
 inline constexpr std::array kPageFormats = {KvFormat::kF16, KvFormat::kBf16, KvFormat::kFp8,
                                             KvFormat::kInt8};
 
+inline constexpr std::int32_t kVector = 8;  // numbers of a slot that are read at once
+
 struct PageView {
   static constexpr std::int64_t kAlignment = 16;
 

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "kernels/cuda/attention.h"
 #include "kernels/cuda/attention_plan.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/pages.h"
