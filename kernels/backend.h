@@ -6,6 +6,9 @@
 // the number of rows, the run's borders, the page ids or the number of threads. Each reduction has
 // one fixed order; activations are quantized within a row; K and V are read back from pages.
 //
+// A step's calls come layer after layer, from 0 on, and with the same runs, as they were when
+// RopeAndStore was called for its first: a backend may look at them once.
+//
 // Pages of a format that seals them (SealsPages) have their bytes once they are full: so do they
 // when RopeAndStore returns. A query reads its own page, that of its position, as it was stored, in
 // f16, and all earlier ones sealed. What is not full yet of a view is in the run's open page.

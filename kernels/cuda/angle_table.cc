@@ -10,6 +10,12 @@
 namespace banyan::kernels::cuda {
 namespace {
 
+// Within a step, whose factors are where they were.
+bool IsSame(const Rope& a, const Rope& b) {
+  return a.dims == b.dims && a.base == b.base && a.scale == b.scale &&
+         a.factors.data() == b.factors.data() && a.factors.size() == b.factors.size();
+}
+
 // Of rope's pairs: an angle is a position times its pair's.
 std::vector<double> FrequenciesOf(const Rope& rope) {
   Require(rope.dims >= 0 && rope.dims % 2 == 0, "rope turns whole pairs");
@@ -26,22 +32,34 @@ std::vector<double> FrequenciesOf(const Rope& rope) {
 
 }  // namespace
 
-const float* AngleTable::Of(const Rope& rope, std::span<const std::int32_t> positions,
-                            Stream stream) {
+void AngleTable::Begin() {
+  for (Made& made : made_) made.is_of_step = false;
+}
+
+const float* AngleTable::Find(const Rope& rope) const {
+  for (const Made& made : made_)
+    if (made.is_of_step && IsSame(made.rope, rope)) return made.angles.as<float>();
+  return nullptr;
+}
+
+const float* AngleTable::Make(const Rope& rope, std::span<const std::int32_t> positions,
+                              Stream stream) {
   std::vector<double> frequencies = FrequenciesOf(rope);
-  if (kept_[newest_].frequencies != frequencies) newest_ = 1 - newest_;
-  Kept& kept = kept_[newest_];
-  if (kept.frequencies == frequencies && std::ranges::equal(kept.positions, positions))
-    return kept.angles.as<float>();
-  kept.positions.clear();  // of nothing, should memory be short
-  kept.angles.Grow(positions.size() * frequencies.size() * 2 * sizeof(float));
-  const auto* device_positions = staging_.Upload<std::int32_t>(kept.device_positions, positions);
-  const auto* device_frequencies = staging_.Upload<double>(kept.device_frequencies, frequencies);
-  RopeAngles(stream, device_positions, device_frequencies,
-             static_cast<std::int32_t>(positions.size()), rope.dims / 2, kept.angles.as<float>());
-  kept.frequencies = std::move(frequencies);
-  kept.positions.assign(positions.begin(), positions.end());
-  return kept.angles.as<float>();
+  newest_ = 1 - newest_;
+  Made& made = made_[newest_];
+  made.is_of_step = false;  // should memory be short
+  if (made.frequencies != frequencies) {
+    made.frequencies.clear();
+    staging_.Upload<double>(made.device_frequencies, frequencies);
+    made.frequencies = std::move(frequencies);
+  }
+  made.angles.Grow(positions.size() * made.frequencies.size() * 2 * sizeof(float));
+  const auto* device_positions = staging_.Upload<std::int32_t>(made.device_positions, positions);
+  RopeAngles(stream, device_positions, made.device_frequencies.as<double>(),
+             static_cast<std::int32_t>(positions.size()), rope.dims / 2, made.angles.as<float>());
+  made.rope = rope;
+  made.is_of_step = true;
+  return made.angles.as<float>();
 }
 
 }  // namespace banyan::kernels::cuda

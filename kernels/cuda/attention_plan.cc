@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "kernels/cuda/attention_tiles.h"
 #include "kernels/require.h"
 
 namespace banyan::kernels::cuda {
@@ -35,7 +34,7 @@ void AttentionPlan::Make(std::span<const RowRun> runs, const KvShape& shape, std
   const bool seals = SealsPages(shape.format);
   const bool some_whole = AttendWhole(runs, shape, group, rules);
   Clear();
-  AttentionTiles together(*this, group, page_size);
+  together_.Begin(*this, group, page_size);
   for (const RowRun& run : runs) {
     Require(run.first_row == static_cast<std::int32_t>(rows.size()), "runs follow each other");
     Require(window == 0 || !run.window.is_bounded(), "layer or run has a window");
@@ -65,9 +64,9 @@ void AttentionPlan::Make(std::span<const RowRun> runs, const KvShape& shape, std
       AddRow(window == 0 ? run.window : KeyWindow{.window = window}, row, whole);
     }
     if (seals) AddSealed(run, page_size);
-    if (whole) together.AddWhole(run.first_row, run.rows);
+    if (whole) together_.AddWhole(run.first_row, run.rows);
   }
-  together.AddItems(runs, rules.max_items);
+  together_.AddItems(runs, rules.max_items);
 }
 
 void AttentionPlan::Clear() {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/cuda/attention.h"
+#include "kernels/cuda/attention_tiles.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/kv_shape.h"
 #include "kernels/tensor.h"
@@ -59,6 +60,8 @@ struct AttentionPlan {
   void AddRow(const KeyWindow& window, AttentionRow row, bool whole);
   void AddItems(AttentionReads reads);
   void AddSealed(const RowRun& run, std::int32_t page_size);
+
+  AttentionTiles together_;
 };
 
 }  // namespace banyan::kernels::cuda

@@ -3,10 +3,16 @@
 #include <algorithm>
 #include <limits>
 
+#include "kernels/cuda/attention_plan.h"
+
 namespace banyan::kernels::cuda {
 
-AttentionTiles::AttentionTiles(AttentionPlan& plan, std::int32_t group, std::int32_t page_size)
-    : plan_(plan), group_(group), page_size_(page_size) {}
+void AttentionTiles::Begin(AttentionPlan& plan, std::int32_t group, std::int32_t page_size) {
+  plan_ = &plan;
+  group_ = group;
+  page_size_ = page_size;
+  part_ = {};
+}
 
 // The last rows see the most keys, and come first.
 void AttentionTiles::AddWhole(std::int32_t first_row, std::int32_t rows) {
@@ -22,17 +28,17 @@ void AttentionTiles::AddWhole(std::int32_t first_row, std::int32_t rows) {
 }
 
 void AttentionTiles::AddItems(std::span<const RowRun> runs, std::int32_t max_items) {
-  next_.assign(plan_.items.size(), kNone);
+  next_.assign(plan_->items.size(), kNone);
   for (const RowRun& run : runs) {
     BeginRun(run);
     for (std::int32_t row = run.first_row; row < run.first_row + run.rows; ++row) {
-      const std::int32_t first = plan_.first_item[static_cast<std::size_t>(row)];
-      const std::int32_t end = plan_.first_item[static_cast<std::size_t>(row) + 1];
+      const std::int32_t first = plan_->first_item[static_cast<std::size_t>(row)];
+      const std::int32_t end = plan_->first_item[static_cast<std::size_t>(row) + 1];
       if (part_.items > 0 && part_.items + end - first > max_items) {
         EndPart();
         part_ = {.first_row = row,
                  .first_item = first,
-                 .first_tile = static_cast<std::int32_t>(plan_.tiles.size())};
+                 .first_tile = static_cast<std::int32_t>(plan_->tiles.size())};
         BeginRun(run);
       }
       for (std::int32_t item = first; item < end; ++item) AddItem(item);
@@ -72,12 +78,12 @@ std::int32_t AttentionTiles::SharedGroup(std::int32_t chunk) const {
 
 // The run's group of items that read the same, or kNone.
 std::int32_t AttentionTiles::FindGroup(std::int32_t item) const {
-  const AttentionItem& own = plan_.items[static_cast<std::size_t>(item)];
+  const AttentionItem& own = plan_->items[static_cast<std::size_t>(item)];
   const auto own_page = [&](const AttentionItem& of) {
-    return IsOwn(of.reads) ? plan_.rows[static_cast<std::size_t>(of.row)].own_page : 0;
+    return IsOwn(of.reads) ? plan_->rows[static_cast<std::size_t>(of.row)].own_page : 0;
   };
   for (std::size_t i = groups_.size(); i > first_group_; --i) {
-    const AttentionItem& other = plan_.items[static_cast<std::size_t>(groups_[i - 1].last)];
+    const AttentionItem& other = plan_->items[static_cast<std::size_t>(groups_[i - 1].last)];
     if (other.reads == own.reads && other.first_key == own.first_key &&
         own_page(other) == own_page(own))
       return static_cast<std::int32_t>(i - 1);
@@ -86,7 +92,7 @@ std::int32_t AttentionTiles::FindGroup(std::int32_t item) const {
 }
 
 void AttentionTiles::AddItem(std::int32_t item) {
-  const AttentionItem& added = plan_.items[static_cast<std::size_t>(item)];
+  const AttentionItem& added = plan_->items[static_cast<std::size_t>(item)];
   std::int32_t* by_chunk = nullptr;
   std::int32_t found = kNone;
   if (by_chunk_ && added.reads == AttentionReads::kWindow) {
@@ -111,8 +117,8 @@ void AttentionTiles::AddItem(std::int32_t item) {
 void AttentionTiles::AddTiles(const Group& group) {
   rows_.clear();
   for (std::int32_t i = group.first; i != kNone; i = next_[static_cast<std::size_t>(i)])
-    rows_.push_back({plan_.items[static_cast<std::size_t>(i)].row, i});
-  const AttentionItem& item = plan_.items[static_cast<std::size_t>(group.first)];
+    rows_.push_back({plan_->items[static_cast<std::size_t>(i)].row, i});
+  const AttentionItem& item = plan_->items[static_cast<std::size_t>(group.first)];
   const auto size = static_cast<std::size_t>(AttentionTile::kMaxQueries / group_);
   for (std::span<const AttentionTileRow> left = rows_; !left.empty();) {
     const std::size_t count = std::min(left.size(), size);
@@ -123,10 +129,10 @@ void AttentionTiles::AddTiles(const Group& group) {
 
 void AttentionTiles::AddTile(std::span<const AttentionTileRow> rows, AttentionReads reads,
                              KeyRange chunk) {
-  const AttentionRow& first = plan_.rows[static_cast<std::size_t>(rows.front().row)];
+  const AttentionRow& first = plan_->rows[static_cast<std::size_t>(rows.front().row)];
   AttentionTile tile{
       .first_page = first.first_page - (AreSinks(reads) ? 0 : first.dropped_pages),
-      .first_row = static_cast<std::int32_t>(plan_.tile_rows.size()),
+      .first_row = static_cast<std::int32_t>(plan_->tile_rows.size()),
       .rows = static_cast<std::int32_t>(rows.size()),
       .some = {chunk.end, chunk.begin},
       .all = chunk,
@@ -135,12 +141,12 @@ void AttentionTiles::AddTile(std::span<const AttentionTileRow> rows, AttentionRe
       .own_first = first.own_first,
   };
   for (const AttentionTileRow& row : rows) {
-    const KeyRange seen = plan_.rows[static_cast<std::size_t>(row.row)].Seen(reads);
+    const KeyRange seen = plan_->rows[static_cast<std::size_t>(row.row)].Seen(reads);
     const KeyRange of_chunk{std::max(seen.begin, chunk.begin), std::min(seen.end, chunk.end)};
     tile.some = {std::min(tile.some.begin, of_chunk.begin), std::max(tile.some.end, of_chunk.end)};
     tile.all = {std::max(tile.all.begin, of_chunk.begin), std::min(tile.all.end, of_chunk.end)};
   }
-  plan_.tile_rows.insert(plan_.tile_rows.end(), rows.begin(), rows.end());
+  plan_->tile_rows.insert(plan_->tile_rows.end(), rows.begin(), rows.end());
   const bool small = tile.rows * group_ <= QueriesOf(TileKind::kSmall);
   const TileKind kind = IsOwn(reads) ? (small ? TileKind::kOwnSmall : TileKind::kOwnLarge)
                                      : (small ? TileKind::kSmall : TileKind::kLarge);
@@ -151,10 +157,10 @@ void AttentionTiles::EndPart() {
   for (const Group& group : groups_) AddTiles(group);
   for (std::size_t kind = 0; kind < kTileKinds; ++kind) {
     part_.tiles[kind] = static_cast<std::int32_t>(tiles_[kind].size());
-    plan_.tiles.insert(plan_.tiles.end(), tiles_[kind].begin(), tiles_[kind].end());
+    plan_->tiles.insert(plan_->tiles.end(), tiles_[kind].begin(), tiles_[kind].end());
     tiles_[kind].clear();
   }
-  plan_.parts.push_back(part_);
+  plan_->parts.push_back(part_);
   groups_.clear();
   runs_.clear();
   group_of_chunk_.clear();

@@ -11,16 +11,18 @@
 #include <unordered_map>
 #include <vector>
 
-#include "kernels/cuda/attention_plan.h"
+#include "kernels/cuda/attention.h"
 #include "kernels/tensor.h"
 
 namespace banyan::kernels::cuda {
 
+struct AttentionPlan;
+
+// Keeps its memory from step to step.
 class AttentionTiles {
  public:
-  // Of a plan that has its rows and items. `group` query heads share a KV head.
-  AttentionTiles(AttentionPlan& plan, std::int32_t group, std::int32_t page_size);
-
+  // Of a plan that has its rows and items when they are added. `group` query heads share a KV head.
+  void Begin(AttentionPlan& plan, std::int32_t group, std::int32_t page_size);
   // Rows of one run, which have no items.
   void AddWhole(std::int32_t first_row, std::int32_t rows);
   // All items, in parts; once, and last.
@@ -48,9 +50,9 @@ class AttentionTiles {
   void AddTile(std::span<const AttentionTileRow> rows, AttentionReads reads, KeyRange chunk);
   void EndPart();
 
-  AttentionPlan& plan_;
-  std::int32_t group_;
-  std::int32_t page_size_;
+  AttentionPlan* plan_ = nullptr;
+  std::int32_t group_ = 1;
+  std::int32_t page_size_ = 1;
   std::vector<std::int32_t> next_;  // of each item: that which follows it in its group
 
   // Of the part.

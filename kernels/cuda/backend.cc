@@ -306,9 +306,10 @@ void CudaBackend::RopeAndStore(Activations& q, Activations& k, const Activations
               q.cols() % shape.head_dim == 0,
           "RopeAndStore: shapes differ");
   if (runs.empty()) return;
-  const float* angles = state.plan.Angles(rope, runs, state.stream());
+  state.plan.Store(runs, layer);
+  const float* angles = state.plan.Angles(rope, state.stream());
   const std::int32_t heads = q.cols() / shape.head_dim;
-  const cuda::StepPlan::Attention& plan = state.plan.Attend(runs, shape, 0, heads);
+  const cuda::StepPlan::Attention& plan = state.plan.Of(shape, 0, heads);
   Require(plan.rows() <= std::min({q.max_rows(), k.max_rows(), v.max_rows()}),
           "RopeAndStore: too many rows");
   state.pages.Stage(plan.host.staged);
@@ -359,8 +360,9 @@ void CudaBackend::Attend(const Activations& q, const AttentionSpan& span,
   Require(0 <= layer && layer < shape.layers, "Attend: no such layer");
   Require(q.cols() % shape.head_dim == 0 && out.cols() == q.cols(), "Attend: shapes differ");
   if (runs.empty()) return;
+  state.plan.Attend(runs, layer);
   const std::int32_t heads = q.cols() / shape.head_dim;
-  const cuda::StepPlan::Attention& plan = state.plan.Attend(runs, shape, span.window, heads);
+  const cuda::StepPlan::Attention& plan = state.plan.Of(shape, span.window, heads);
   Require(plan.rows() <= std::min(q.max_rows(), out.max_rows()), "Attend: too many rows");
   const cuda::Queries queries{.q = q.data(),
                               .sinks_q = state.TurnForSinks(q, span.rope, plan),

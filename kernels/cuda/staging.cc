@@ -34,4 +34,24 @@ void Staging::Upload(void* to, const void* from, std::size_t bytes) {
   }
 }
 
+const std::byte* Staging::Upload(DeviceBuffer& to, const PackedArrays& arrays) {
+  to.Grow(arrays.bytes_);
+  auto* const memory = to.as<std::byte>();
+  if (arrays.bytes_ > kRingBytes) {
+    for (const PackedArrays::Part& part : arrays.parts_)
+      Upload(memory + part.at, part.bytes.data(), part.bytes.size());
+    return memory;
+  }
+  if (arrays.bytes_ > kRingBytes - used_) {
+    Synchronize(stream_);
+    used_ = 0;
+  }
+  for (const PackedArrays::Part& part : arrays.parts_)
+    if (!part.bytes.empty())
+      std::memcpy(ring_ + used_ + part.at, part.bytes.data(), part.bytes.size());
+  CopyToDevice(memory, ring_ + used_, arrays.bytes_, stream_);
+  used_ += arrays.bytes_;
+  return memory;
+}
+
 }  // namespace banyan::kernels::cuda

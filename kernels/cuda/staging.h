@@ -14,6 +14,36 @@
 
 namespace banyan::kernels::cuda {
 
+// Arrays that lie behind each other on the device, and go there by one copy: a copy's launch takes
+// longer than what small arrays need.
+class PackedArrays {
+ public:
+  static constexpr std::size_t kAlignment = 16;
+
+  template <class T>
+  struct Array {
+    std::size_t at = 0;
+    const T* From(const std::byte* memory) const { return reinterpret_cast<const T*>(memory + at); }
+  };
+  // `values` are to be kept until they are uploaded.
+  template <class T>
+  Array<T> Add(std::span<const T> values) {
+    const Array<T> array{bytes_};
+    parts_.push_back({bytes_, std::as_bytes(values)});
+    bytes_ += (values.size_bytes() + kAlignment - 1) / kAlignment * kAlignment;
+    return array;
+  }
+
+ private:
+  friend class Staging;
+  struct Part {
+    std::size_t at = 0;
+    std::span<const std::byte> bytes;
+  };
+  std::vector<Part> parts_;
+  std::size_t bytes_ = 0;
+};
+
 class Staging {
  public:
   static constexpr std::size_t kRingBytes = std::size_t{16} << 20;
@@ -31,6 +61,7 @@ class Staging {
     Upload(to.as<void>(), values.data(), values.size_bytes());
     return to.as<T>();
   }
+  const std::byte* Upload(DeviceBuffer& to, const PackedArrays& arrays);
 
  private:
   Stream stream_;

@@ -5,61 +5,80 @@
 #include "kernels/runs.h"
 
 namespace banyan::kernels::cuda {
-namespace {
 
-// Equal for runs that hold the same.
-void Write(std::span<const RowRun> runs, std::vector<std::int64_t>& key) {
-  key.clear();
-  for (const RowRun& run : runs) {
-    key.insert(key.end(), {run.first_row, run.rows, run.first_position, run.window.window,
-                           run.window.sinks, run.front_pages, run.dropped_pages, run.open_page,
-                           run.compacted, run.choice.pages, std::ssize(run.pages)});
-    key.insert(key.end(), run.pages.begin(), run.pages.end());
-  }
+void StepPlan::Store(std::span<const RowRun> runs, std::int32_t layer) {
+  if (layer <= layer_ || !IsOfStep(runs)) Begin(runs);
+  layer_ = layer;
+  attended_ = false;
 }
 
-}  // namespace
+void StepPlan::Attend(std::span<const RowRun> runs, std::int32_t layer) {
+  if (layer != layer_ || attended_ || !IsOfStep(runs)) Begin(runs);
+  layer_ = layer;
+  attended_ = true;
+}
 
-const float* StepPlan::Angles(const Rope& rope, std::span<const RowRun> runs, Stream stream) {
+void StepPlan::Begin(std::span<const RowRun> runs) {
+  runs_ = runs;
+  checked_ = false;
+  angles_.Begin();
+  sink_angles_.Begin();
+  for (Made& made : attention_) made.is_of_step = false;
+}
+
+const float* StepPlan::Angles(const Rope& rope, Stream stream) {
+  if (const float* found = angles_.Find(rope); found != nullptr) return found;
   positions_.clear();
-  for (const RowRun& run : runs)
+  for (const RowRun& run : runs_)
     for (std::int32_t i = 0; i < run.rows; ++i)
       positions_.push_back(static_cast<std::int32_t>(run.first_position + i));
-  return angles_.Of(rope, positions_, stream);
+  return angles_.Make(rope, positions_, stream);
 }
 
 const float* StepPlan::SinkAngles(const Rope& rope, const Attention& attention, Stream stream) {
-  return sink_angles_.Of(rope, attention.host.sink_turns, stream);
+  if (const float* found = sink_angles_.Find(rope); found != nullptr) return found;
+  return sink_angles_.Make(rope, attention.host.sink_turns, stream);
 }
 
-const StepPlan::Attention& StepPlan::Attend(std::span<const RowRun> runs, const KvShape& shape,
-                                            std::int64_t window, std::int32_t heads) {
-  Write(runs, key_);
-  key_.push_back(heads);
-  if (attention_[newest_attention_].window != window) newest_attention_ = 1 - newest_attention_;
-  KeptAttention& kept = attention_[newest_attention_];
-  if (kept.window == window && !kept.runs.empty() && kept.runs == key_) return kept.plan;
-  kept.runs.clear();  // of nothing, should memory be short
-  CheckRuns(runs, std::numeric_limits<std::int32_t>::max(), shape);
-  kept.plan.host.Make(runs, shape, window, heads);
-  kept.window = window;
-  Upload(kept);
-  kept.runs = key_;
-  return kept.plan;
+const StepPlan::Attention& StepPlan::Of(const KvShape& shape, std::int64_t window,
+                                        std::int32_t heads) {
+  for (const Made& made : attention_)
+    if (made.is_of_step && made.window == window && made.heads == heads) return made.plan;
+  if (!checked_) CheckRuns(runs_, std::numeric_limits<std::int32_t>::max(), shape);
+  checked_ = true;
+  newest_attention_ = 1 - newest_attention_;
+  Made& made = attention_[newest_attention_];
+  made.is_of_step = false;  // should memory be short
+  made.plan.host.Make(runs_, shape, window, heads);
+  Upload(made);
+  made.window = window;
+  made.heads = heads;
+  made.is_of_step = true;
+  return made.plan;
 }
 
-void StepPlan::Upload(KeptAttention& kept) {
-  const AttentionPlan& host = kept.plan.host;
-  kept.plan.device = {
-      .tiles = staging_.Upload<AttentionTile>(kept.tiles, host.tiles),
-      .tile_rows = staging_.Upload<AttentionTileRow>(kept.tile_rows, host.tile_rows),
-      .row_keys = staging_.Upload<AttentionRow>(kept.row_keys, host.rows),
-      .first_item = staging_.Upload<std::int32_t>(kept.first_item, host.first_item),
-      .tables = staging_.Upload<std::int32_t>(kept.tables, host.tables)};
-  kept.plan.places = staging_.Upload<TokenPlace>(kept.places, host.places);
-  kept.plan.sink_rows = staging_.Upload<std::int32_t>(kept.sink_rows, host.sink_rows);
-  kept.plan.begun = staging_.Upload<PagePair>(kept.begun, host.begun);
-  kept.plan.full = staging_.Upload<PagePair>(kept.full, host.full);
+void StepPlan::Upload(Made& made) {
+  const AttentionPlan& host = made.plan.host;
+  PackedArrays arrays;
+  const auto tiles = arrays.Add<AttentionTile>(host.tiles);
+  const auto tile_rows = arrays.Add<AttentionTileRow>(host.tile_rows);
+  const auto row_keys = arrays.Add<AttentionRow>(host.rows);
+  const auto first_item = arrays.Add<std::int32_t>(host.first_item);
+  const auto tables = arrays.Add<std::int32_t>(host.tables);
+  const auto places = arrays.Add<TokenPlace>(host.places);
+  const auto sink_rows = arrays.Add<std::int32_t>(host.sink_rows);
+  const auto begun = arrays.Add<PagePair>(host.begun);
+  const auto full = arrays.Add<PagePair>(host.full);
+  const std::byte* at = staging_.Upload(made.memory, arrays);
+  made.plan.device = {.tiles = tiles.From(at),
+                      .tile_rows = tile_rows.From(at),
+                      .row_keys = row_keys.From(at),
+                      .first_item = first_item.From(at),
+                      .tables = tables.From(at)};
+  made.plan.places = places.From(at);
+  made.plan.sink_rows = sink_rows.From(at);
+  made.plan.begun = begun.From(at);
+  made.plan.full = full.From(at);
 }
 
 }  // namespace banyan::kernels::cuda

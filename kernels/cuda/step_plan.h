@@ -1,6 +1,9 @@
-// What the layers of a step share on the device: angles of ropes, and who attends to what. Made at
-// a step's first call for each and kept until the runs change; two of each, for models whose layers
-// alternate between ropes and windows.
+// What the layers of a step share on the device: angles of ropes, and who attends to what. Made
+// once per step for each rope and window, and found again by the layers that follow without a look
+// at the runs. Two of each, for models whose layers alternate between ropes and windows.
+//
+// A step is told by its layers, which come in order and with the same runs: it begins where keys
+// are stored for a layer that is not behind the last one's, or with other runs.
 //
 // Thread safety: one thread at a time.
 #pragma once
@@ -11,8 +14,10 @@
 #include <vector>
 
 #include "kernels/cuda/angle_table.h"
+#include "kernels/cuda/attention.h"
 #include "kernels/cuda/attention_plan.h"
 #include "kernels/cuda/device_buffer.h"
+#include "kernels/cuda/kernels.h"
 #include "kernels/cuda/staging.h"
 #include "kernels/tensor.h"
 
@@ -23,8 +28,13 @@ class StepPlan {
   explicit StepPlan(Staging& staging)
       : staging_(staging), angles_(staging), sink_angles_(staging) {}
 
+  // Keys of a layer are to be stored, or attended to, of these runs; what is asked for next is of
+  // them.
+  void Store(std::span<const RowRun> runs, std::int32_t layer);
+  void Attend(std::span<const RowRun> runs, std::int32_t layer);
+
   // [rows, dims / 2][2], as RopeAngles writes them.
-  const float* Angles(const Rope& rope, std::span<const RowRun> runs, Stream stream);
+  const float* Angles(const Rope& rope, Stream stream);
 
   struct Attention {
     AttentionPlan host;
@@ -36,30 +46,35 @@ class StepPlan {
 
     std::int32_t rows() const { return static_cast<std::int32_t>(host.rows.size()); }
   };
-  // Of `heads` query heads. Valid until the next call. Runs are checked (kernels/runs.h) when they
-  // are new.
-  const Attention& Attend(std::span<const RowRun> runs, const KvShape& shape, std::int64_t window,
-                          std::int32_t heads);
+  // Of `heads` query heads. Valid until a third window's is made. Runs are checked
+  // (kernels/runs.h).
+  const Attention& Of(const KvShape& shape, std::int64_t window, std::int32_t heads);
   // Of the plan's sink_rows, by how far they are to be turned.
   const float* SinkAngles(const Rope& rope, const Attention& attention, Stream stream);
 
  private:
-  // Runs by what they hold.
-  using Key = std::vector<std::int64_t>;
-  struct KeptAttention {
-    Key runs;
+  struct Made {
+    bool is_of_step = false;
     std::int64_t window = 0;
+    std::int32_t heads = 0;
     Attention plan;
-    DeviceBuffer tiles, tile_rows, row_keys, first_item, tables, places, sink_rows, begun, full;
+    DeviceBuffer memory;
   };
-  void Upload(KeptAttention& kept);
+  void Begin(std::span<const RowRun> runs);
+  bool IsOfStep(std::span<const RowRun> runs) const {
+    return runs.data() == runs_.data() && runs.size() == runs_.size();
+  }
+  void Upload(Made& made);
 
   Staging& staging_;
+  std::span<const RowRun> runs_;  // of the step
+  std::int32_t layer_ = -1;       // the last one whose keys were stored
+  bool attended_ = false;         // in it
+  bool checked_ = false;          // the runs are
   AngleTable angles_;
   AngleTable sink_angles_;
   std::vector<std::int32_t> positions_;  // scratch
-  Key key_;                              // scratch
-  std::array<KeptAttention, 2> attention_;
+  std::array<Made, 2> attention_;
   std::size_t newest_attention_ = 0;
 };
 
