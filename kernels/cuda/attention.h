@@ -26,12 +26,14 @@ struct KeyRange {
   std::int32_t end = 0;
 };
 
-// What a row sees: keys 0 .. sinks - 1, and oldest .. position, both counted from key 0. Pages of
-// its table are where key 0's is, and `dropped_pages` before where they would be for the latter.
+// What a row sees: keys 0 .. sinks - 1, and oldest .. slot, both counted from key 0. Pages of its
+// table are where key 0's is, and `dropped_pages` before where they would be for the latter.
 struct AttentionRow {
   std::int64_t first_page = 0;  // in AttentionWork::tables
   std::int64_t dropped_pages = 0;
-  std::int32_t position = 0;
+  // Of its table where it has one for each KV head, one after the other: those that it chose.
+  std::int64_t pages_per_head = 0;
+  std::int32_t slot = 0;  // of its own key: its position, where all keys before it are there
   std::int32_t oldest = 0;
   std::int32_t sinks = 0;  // <= KeyWindow::kMaxSinks; they are met by the query of sinks_q
   // Keys from own_first on are in no page of the table but, where pages are sealed, in own_page (of
@@ -40,7 +42,7 @@ struct AttentionRow {
   std::int32_t own_page = 0;
 
   constexpr KeyRange Seen(AttentionReads reads) const {
-    KeyRange keys{AreSinks(reads) ? 0 : oldest, AreSinks(reads) ? sinks : position + 1};
+    KeyRange keys{AreSinks(reads) ? 0 : oldest, AreSinks(reads) ? sinks : slot + 1};
     if (IsOwn(reads)) {
       keys.begin = keys.begin > own_first ? keys.begin : own_first;
     } else {
@@ -61,8 +63,9 @@ struct AttentionTile {
   // Heads of more dimensions have no room for tiles that attend to more than one chunk.
   static constexpr std::int32_t kMaxWholeDims = 128;
 
-  std::int64_t first_page = 0;  // in the tables: where the page of key 0 is, or would be
-  std::int32_t first_row = 0;   // in AttentionWork::tile_rows
+  std::int64_t first_page = 0;      // in the tables: where the page of key 0 is, or would be
+  std::int64_t pages_per_head = 0;  // as its row's, which is alone
+  std::int32_t first_row = 0;       // in AttentionWork::tile_rows
   std::int32_t rows = 0;
   KeyRange some;  // what some of its rows see
   KeyRange all;   // what each of them sees

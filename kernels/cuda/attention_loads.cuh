@@ -54,6 +54,8 @@ template <KvFormat kFormat, class Memory>
 __device__ __forceinline__ void FindKeys(const AttendArguments& a, const AttentionTask& task,
                                          int first_key, const Memory& memory) {
   const KeyRange& some = task.tile.some;
+  const std::int32_t* table =
+      a.work.tables + (task.tile.first_page + task.kv_head * task.tile.pages_per_head);
   for (int i = threadIdx.x; i < kChunkKeys; i += blockDim.x) {
     const int key = first_key + i;
     if (key < some.begin || key >= some.end) continue;
@@ -61,7 +63,7 @@ __device__ __forceinline__ void FindKeys(const AttendArguments& a, const Attenti
       memory.places[i] = a.pages.KeyAt(0, 0, task.kv_head, key - task.tile.own_first);
       continue;
     }
-    const std::int32_t page = a.work.tables[task.tile.first_page + key / a.pages.page_size];
+    const std::int32_t page = table[key / a.pages.page_size];
     const std::int32_t slot = key % a.pages.page_size;
     memory.places[i] = a.pages.KeyAt(page, a.layer, task.kv_head, slot);
     if constexpr (Memory::kHasPlacesBeside)

@@ -10,8 +10,8 @@ namespace {
 // Of which runs rows attend whole, if they make enough blocks together.
 bool MayAttendWhole(const RowRun& run, const KvShape& shape) {
   constexpr std::int32_t kMinRows = 16;
-  return run.rows >= kMinRows && run.window.sinks == 0 && !SealsPages(shape.format) &&
-         shape.head_dim <= AttentionTile::kMaxWholeDims;
+  return run.rows >= kMinRows && run.window.sinks == 0 && !run.choice.is_made() &&
+         !SealsPages(shape.format) && shape.head_dim <= AttentionTile::kMaxWholeDims;
 }
 
 bool AttendWhole(std::span<const RowRun> runs, const KvShape& shape, std::int32_t group,
@@ -27,7 +27,7 @@ bool AttendWhole(std::span<const RowRun> runs, const KvShape& shape, std::int32_
 }  // namespace
 
 void AttentionPlan::Make(std::span<const RowRun> runs, const KvShape& shape, std::int64_t window,
-                         std::int32_t heads, const TileRules& rules) {
+                         std::int32_t heads, std::int32_t layer, const TileRules& rules) {
   const std::int32_t page_size = shape.page_size;
   Require(heads > 0 && heads % shape.kv_heads == 0, "query heads are whole groups");
   const std::int32_t group = heads / shape.kv_heads;
@@ -38,22 +38,27 @@ void AttentionPlan::Make(std::span<const RowRun> runs, const KvShape& shape, std
   for (const RowRun& run : runs) {
     Require(run.first_row == static_cast<std::int32_t>(rows.size()), "runs follow each other");
     Require(window == 0 || !run.window.is_bounded(), "layer or run has a window");
-    Require(run.compacted == 0 && !run.choice.is_made(), "a run sees all its slots");
+    Require(window == 0 || (run.compacted == 0 && !run.choice.is_made()),
+            "where a layer has a window runs see all its slots");
+    Require(!seals || (run.compacted == 0 && !run.choice.is_made()),
+            "a run on sealed pages sees all its slots");
     Require(!seals || (0 <= run.open_page && run.open_page < shape.open_pages),
             "a run has an open page");
     const auto table = static_cast<std::int64_t>(tables.size());
     tables.insert(tables.end(), run.pages.begin(), run.pages.end());
-    const std::int64_t first = run.first_position / page_size;
-    const std::int64_t last = (run.first_position + run.rows - 1) / page_size;
+    const std::int64_t first = run.first_slot() / page_size;
+    const std::int64_t last = (run.first_slot() + run.rows - 1) / page_size;
     const bool whole = some_whole && MayAttendWhole(run, shape);
+    const bool chooses = run.choice.is_made() && layer >= run.choice.dense_layers;
     for (std::int32_t i = 0; i < run.rows; ++i) {
-      const std::int64_t position = run.first_position + i;
-      const std::int64_t page = position / page_size;
+      const std::int64_t slot = run.first_slot() + i;
+      const std::int64_t page = slot / page_size;
       AttentionRow row{.first_page = table,
                        .dropped_pages = run.dropped_pages,
-                       .position = static_cast<std::int32_t>(position),
-                       .own_first = static_cast<std::int32_t>(position) + 1};
-      TokenPlace place{run.page(page), static_cast<std::int32_t>(position % page_size)};
+                       .slot = static_cast<std::int32_t>(slot)};
+      TokenPlace place{run.page(page), static_cast<std::int32_t>(slot % page_size)};
+      if (chooses && page >= run.choice.pages) AddChoosing(run, shape, page + 1, row);
+      row.own_first = row.slot + 1;
       if (seals) {
         row.own_first -= place.slot + 1;
         row.own_page =
@@ -83,11 +88,14 @@ void AttentionPlan::Clear() {
   begun.clear();
   full.clear();
   staged = 0;
+  choosing.clear();
+  most_old = 0;
+  scores = 0;
 }
 
 void AttentionPlan::AddRow(const KeyWindow& window, AttentionRow row, bool whole) {
-  row.oldest = static_cast<std::int32_t>(window.first_key(row.position));
-  row.sinks = window.cuts(row.position) ? window.sinks : 0;
+  row.oldest = static_cast<std::int32_t>(window.first_key(row.slot));
+  row.sinks = window.cuts(row.slot) ? window.sinks : 0;
   rows.push_back(row);
   if (!whole) {
     AddItems(AttentionReads::kSinks);
@@ -98,7 +106,7 @@ void AttentionPlan::AddRow(const KeyWindow& window, AttentionRow row, bool whole
   first_item.push_back(static_cast<std::int32_t>(items.size()));
   if (row.sinks == 0) return;
   sink_rows.push_back(static_cast<std::int32_t>(rows.size()) - 1);
-  sink_turns.push_back(static_cast<std::int32_t>(window.capacity() - 1 - row.position));
+  sink_turns.push_back(static_cast<std::int32_t>(window.capacity() - 1 - row.slot));
 }
 
 // Of the last row.
@@ -110,17 +118,38 @@ void AttentionPlan::AddItems(AttentionReads reads) {
 }
 
 void AttentionPlan::AddSealed(const RowRun& run, std::int32_t page_size) {
-  const std::int64_t first = run.first_position / page_size;
-  const std::int64_t last = (run.first_position + run.rows - 1) / page_size;
-  const std::int64_t end = (run.first_position + run.rows) / page_size;
-  if (first < last && run.first_position % page_size != 0)
-    begun.push_back({run.open_page, ~staged});
+  const std::int64_t first = run.first_slot() / page_size;
+  const std::int64_t last = (run.first_slot() + run.rows - 1) / page_size;
+  const std::int64_t end = (run.first_slot() + run.rows) / page_size;
+  if (first < last && run.first_slot() % page_size != 0) begun.push_back({run.open_page, ~staged});
   for (std::int64_t page = first; page < end; ++page) {
     const std::int32_t from =
         page == last ? run.open_page : ~(staged + static_cast<std::int32_t>(page - first));
     full.push_back({from, run.page(page)});
   }
   staged += static_cast<std::int32_t>(last - first);
+}
+
+// The row sees more pages than it reads: its keys are those of what it chooses, one page behind the
+// other, its own last.
+void AttentionPlan::AddChoosing(const RowRun& run, const KvShape& shape, std::int64_t seen,
+                                AttentionRow& row) {
+  const std::int64_t pages = run.choice.pages;
+  const auto newest = static_cast<std::int32_t>(run.choice.newest());
+  const auto old = static_cast<std::int32_t>(seen) - newest;
+  choosing.push_back({.row = static_cast<std::int32_t>(rows.size()),
+                      .old = old,
+                      .chosen = static_cast<std::int32_t>(pages) - newest,
+                      .newest = newest,
+                      .seen_page = row.first_page,
+                      .read_page = static_cast<std::int64_t>(tables.size()),
+                      .score = scores});
+  row.first_page = static_cast<std::int64_t>(tables.size());
+  row.pages_per_head = pages;
+  row.slot -= static_cast<std::int32_t>(seen - pages) * shape.page_size;
+  tables.resize(tables.size() + static_cast<std::size_t>(shape.kv_heads * pages), 0);
+  most_old = std::max(most_old, old);
+  scores += std::int64_t{shape.kv_heads} * old;
 }
 
 }  // namespace banyan::kernels::cuda

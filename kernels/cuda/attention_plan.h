@@ -8,6 +8,7 @@
 
 #include "kernels/cuda/attention.h"
 #include "kernels/cuda/attention_tiles.h"
+#include "kernels/cuda/choices.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/kv_shape.h"
 #include "kernels/tensor.h"
@@ -39,8 +40,9 @@ struct AttentionPlan {
   std::vector<AttentionTile> tiles;
   std::vector<AttentionTileRow> tile_rows;
   std::vector<AttentionPart> parts;
-  std::vector<std::int32_t> tables;  // of each run once
-  std::vector<TokenPlace> places;    // where a row's key and value go
+  // Of each run once; and room for what rows choose, which the device writes.
+  std::vector<std::int32_t> tables;
+  std::vector<TokenPlace> places;  // where a row's key and value go
   // Rows that see sinks, and how far their queries are to be turned for them, in positions.
   std::vector<std::int32_t> sink_rows;
   std::vector<std::int32_t> sink_turns;
@@ -49,17 +51,23 @@ struct AttentionPlan {
   std::vector<PagePair> begun;
   std::vector<PagePair> full;
   std::int32_t staged = 0;
+  // Rows that choose pages, how many of them a row chooses among at most, and how many scores all
+  // have together.
+  std::vector<ChoosingRow> choosing;
+  std::int32_t most_old = 0;
+  std::int64_t scores = 0;
 
   // Of `heads` query heads. The window is the layer's, 0 where runs have their own. Runs keep to
-  // CheckRuns (kernels/runs.h), see all slots of what they see, and have one table for all heads.
+  // CheckRuns (kernels/runs.h); they choose pages as in the layer.
   void Make(std::span<const RowRun> runs, const KvShape& shape, std::int64_t window,
-            std::int32_t heads, const TileRules& rules = {});
+            std::int32_t heads, std::int32_t layer = 0, const TileRules& rules = {});
 
  private:
   void Clear();
   void AddRow(const KeyWindow& window, AttentionRow row, bool whole);
   void AddItems(AttentionReads reads);
   void AddSealed(const RowRun& run, std::int32_t page_size);
+  void AddChoosing(const RowRun& run, const KvShape& shape, std::int64_t seen, AttentionRow& row);
 
   AttentionTiles together_;
 };

@@ -61,7 +61,7 @@ void AttentionTiles::BeginRun(const RowRun& run) {
     pages_alike_ = std::ranges::mismatch(like_.pages, run.pages).in1 - like_.pages.begin();
     newest->second = runs_.size();
   }
-  const std::int64_t last = run.first_position + run.rows - 1;
+  const std::int64_t last = run.first_slot() + run.rows - 1;
   runs_.push_back({.pages = run.pages,
                    .first_chunk = group_of_chunk_.size(),
                    .chunks = static_cast<std::int32_t>(last / kChunkKeys + 1)});
@@ -95,7 +95,9 @@ void AttentionTiles::AddItem(std::int32_t item) {
   const AttentionItem& added = plan_->items[static_cast<std::size_t>(item)];
   std::int32_t* by_chunk = nullptr;
   std::int32_t found = kNone;
-  if (by_chunk_ && added.reads == AttentionReads::kWindow) {
+  if (plan_->rows[static_cast<std::size_t>(added.row)].pages_per_head > 0) {
+    // Nobody else has its pages.
+  } else if (by_chunk_ && added.reads == AttentionReads::kWindow) {
     const std::int32_t chunk = added.first_key / kChunkKeys;
     by_chunk = &group_of_chunk_[runs_.back().first_chunk + static_cast<std::size_t>(chunk)];
     found = *by_chunk != kNone ? *by_chunk : SharedGroup(chunk);
@@ -132,6 +134,7 @@ void AttentionTiles::AddTile(std::span<const AttentionTileRow> rows, AttentionRe
   const AttentionRow& first = plan_->rows[static_cast<std::size_t>(rows.front().row)];
   AttentionTile tile{
       .first_page = first.first_page - (AreSinks(reads) ? 0 : first.dropped_pages),
+      .pages_per_head = first.pages_per_head,
       .first_row = static_cast<std::int32_t>(plan_->tile_rows.size()),
       .rows = static_cast<std::int32_t>(rows.size()),
       .some = {chunk.end, chunk.begin},

@@ -8,7 +8,9 @@
 
 #include "kernels/cuda/attention.h"
 #include "kernels/cuda/blocks.h"
+#include "kernels/cuda/choices.h"
 #include "kernels/cuda/kernels.h"
+#include "kernels/cuda/page_bounds.h"
 #include "kernels/cuda/page_memory.h"
 #include "kernels/cuda/runtime.h"
 #include "kernels/cuda/staging.h"
@@ -48,12 +50,21 @@ struct CudaBackend::State {
         device(std::move(d)),
         gemm(std::move(g)),
         staging(owned.stream),
-        plan(staging) {}
+        plan(staging),
+        bounds(staging) {}
 
   cuda::Stream stream() const { return owned.stream; }
   cuda::Output OutputOf(Input& in) const { return {in.data(), options.numbers}; }
   const float* TurnForSinks(const Activations& q, const Rope* rope,
                             const cuda::StepPlan::Attention& attention);
+  void ChoosePages(const Activations& q, const cuda::StepPlan::Attention& attention,
+                   std::int32_t layer);
+  // Of the step that the plan is at.
+  void BeginBounds() {
+    if (bounded_step == plan.step()) return;
+    bounds.Begin(plan.runs(), pages, stream());
+    bounded_step = plan.step();
+  }
   void GrowPartials(std::int64_t units, std::int32_t head_dim) {
     greatest.Grow(BytesOf(units, sizeof(float)));
     sums.Grow(BytesOf(units, sizeof(float)));
@@ -69,6 +80,8 @@ struct CudaBackend::State {
   std::vector<DeviceBuffer> weights;
 
   cuda::PageMemory pages;
+  cuda::PageBounds bounds;
+  std::int64_t bounded_step = 0;
 
   // Scratch, grown to the largest step's.
   DeviceBuffer ids;
@@ -78,6 +91,7 @@ struct CudaBackend::State {
   DeviceBuffer logits;
   DeviceBuffer greatest_ids;
   DeviceBuffer sinks_q;
+  DeviceBuffer page_scores;
   DeviceBuffer greatest;
   DeviceBuffer sums;
   DeviceBuffer values;
@@ -312,6 +326,7 @@ void CudaBackend::RopeAndStore(Activations& q, Activations& k, const Activations
   const cuda::StepPlan::Attention& plan = state.plan.Of(shape, 0, heads);
   Require(plan.rows() <= std::min({q.max_rows(), k.max_rows(), v.max_rows()}),
           "RopeAndStore: too many rows");
+  state.BeginBounds();
   state.pages.Stage(plan.host.staged);
   const cuda::KvPages& kv = state.pages.view();
   cuda::StagePages(state.stream(), plan.begun, static_cast<std::int32_t>(plan.host.begun.size()),
@@ -353,6 +368,24 @@ const float* CudaBackend::State::TurnForSinks(const Activations& q, const Rope* 
   return sinks_q.as<float>();
 }
 
+// What rows choose is written to the step's tables.
+void CudaBackend::State::ChoosePages(const Activations& q,
+                                     const cuda::StepPlan::Attention& attention,
+                                     std::int32_t layer) {
+  const cuda::AttentionPlan& host = attention.host;
+  if (host.choosing.empty()) return;
+  page_scores.Grow(BytesOf(host.scores, sizeof(float)));
+  cuda::ChoosePages(stream(),
+                    {.q = q.data(),
+                     .heads = q.cols() / pages.shape().head_dim,
+                     .rows = attention.choosing,
+                     .count = static_cast<std::int32_t>(host.choosing.size()),
+                     .most_old = host.most_old,
+                     .tables = attention.tables,
+                     .scores = page_scores.as<float>()},
+                    bounds.Read(pages, layer, stream()), layer);
+}
+
 void CudaBackend::Attend(const Activations& q, const AttentionSpan& span,
                          std::span<const RowRun> runs, std::int32_t layer, Input& out) {
   State& state = *state_;
@@ -364,6 +397,8 @@ void CudaBackend::Attend(const Activations& q, const AttentionSpan& span,
   const std::int32_t heads = q.cols() / shape.head_dim;
   const cuda::StepPlan::Attention& plan = state.plan.Of(shape, span.window, heads);
   Require(plan.rows() <= std::min(q.max_rows(), out.max_rows()), "Attend: too many rows");
+  state.BeginBounds();
+  state.ChoosePages(q, plan, layer);
   const cuda::Queries queries{.q = q.data(),
                               .sinks_q = state.TurnForSinks(q, span.rope, plan),
                               .heads = heads,
@@ -391,7 +426,10 @@ std::int64_t CudaBackend::PageBytes(const KvShape& shape) {
   return cuda::ViewPages(shape, nullptr).page_bytes;
 }
 
-bool CudaBackend::AllocatePages(const KvShape& shape) { return state_->pages.Allocate(shape); }
+bool CudaBackend::AllocatePages(const KvShape& shape) {
+  state_->bounds.Reset();
+  return state_->pages.Allocate(shape);
+}
 
 std::size_t CudaBackend::page_bytes() const { return state_->pages.page_bytes(); }
 
@@ -404,6 +442,7 @@ void CudaBackend::CopySlots(std::span<const SlotCopy> copies) {
     Require(0 <= copy.from && copy.from < shape.pages && 0 <= copy.to && copy.to < shape.pages &&
                 0 <= copy.slots && copy.slots <= shape.page_size,
             "CopySlots: slots of pages of the store");
+  for (const SlotCopy& copy : copies) state.bounds.Written(copy.to);
   cuda::CopySlots(state.stream(), state.staging.Upload(state.copies, copies),
                   static_cast<std::int32_t>(copies.size()), state.pages.view().pages);
 }
@@ -420,6 +459,7 @@ void CudaBackend::WritePage(std::int32_t page, std::span<const std::byte> bytes)
   State& state = *state_;
   Require(0 <= page && page < state.pages.shape().pages && bytes.size() == page_bytes(),
           "WritePage: one page of bytes");
+  state.bounds.Written(page);
   state.staging.Upload(state.pages.Page(page), bytes.data(), bytes.size());
   cuda::Synchronize(state.stream());
 }

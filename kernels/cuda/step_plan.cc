@@ -1,5 +1,6 @@
 #include "kernels/cuda/step_plan.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "kernels/runs.h"
@@ -21,6 +22,11 @@ void StepPlan::Attend(std::span<const RowRun> runs, std::int32_t layer) {
 void StepPlan::Begin(std::span<const RowRun> runs) {
   runs_ = runs;
   checked_ = false;
+  ++step_;
+  dense_layers_.clear();
+  for (const RowRun& run : runs)
+    if (run.choice.is_made()) dense_layers_.push_back(run.choice.dense_layers);
+  std::ranges::sort(dense_layers_);
   angles_.Begin();
   sink_angles_.Begin();
   for (Made& made : attention_) made.is_of_step = false;
@@ -42,19 +48,27 @@ const float* StepPlan::SinkAngles(const Rope& rope, const Attention& attention, 
 
 const StepPlan::Attention& StepPlan::Of(const KvShape& shape, std::int64_t window,
                                         std::int32_t heads) {
+  const std::int64_t choosing = CountChoosing();
   for (const Made& made : attention_)
-    if (made.is_of_step && made.window == window && made.heads == heads) return made.plan;
+    if (made.is_of_step && made.window == window && made.heads == heads &&
+        made.choosing == choosing)
+      return made.plan;
   if (!checked_) CheckRuns(runs_, std::numeric_limits<std::int32_t>::max(), shape);
   checked_ = true;
   newest_attention_ = 1 - newest_attention_;
   Made& made = attention_[newest_attention_];
   made.is_of_step = false;  // should memory be short
-  made.plan.host.Make(runs_, shape, window, heads);
+  made.plan.host.Make(runs_, shape, window, heads, layer_);
   Upload(made);
   made.window = window;
   made.heads = heads;
+  made.choosing = choosing;
   made.is_of_step = true;
   return made.plan;
+}
+
+std::int64_t StepPlan::CountChoosing() const {
+  return std::ranges::upper_bound(dense_layers_, layer_) - dense_layers_.begin();
 }
 
 void StepPlan::Upload(Made& made) {
@@ -69,6 +83,7 @@ void StepPlan::Upload(Made& made) {
   const auto sink_rows = arrays.Add<std::int32_t>(host.sink_rows);
   const auto begun = arrays.Add<PagePair>(host.begun);
   const auto full = arrays.Add<PagePair>(host.full);
+  const auto choosing = arrays.Add<ChoosingRow>(host.choosing);
   const std::byte* at = staging_.Upload(made.memory, arrays);
   made.plan.device = {.tiles = tiles.From(at),
                       .tile_rows = tile_rows.From(at),
@@ -79,6 +94,8 @@ void StepPlan::Upload(Made& made) {
   made.plan.sink_rows = sink_rows.From(at);
   made.plan.begun = begun.From(at);
   made.plan.full = full.From(at);
+  made.plan.choosing = choosing.From(at);
+  made.plan.tables = reinterpret_cast<std::int32_t*>(made.memory.as<std::byte>() + tables.at);
 }
 
 }  // namespace banyan::kernels::cuda

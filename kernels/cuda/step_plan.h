@@ -43,12 +43,17 @@ class StepPlan {
     const std::int32_t* sink_rows = nullptr;
     const PagePair* begun = nullptr;
     const PagePair* full = nullptr;
+    const ChoosingRow* choosing = nullptr;
+    std::int32_t* tables = nullptr;  // where rows choose pages, to be written
 
     std::int32_t rows() const { return static_cast<std::int32_t>(host.rows.size()); }
   };
-  // Of `heads` query heads. Valid until a third window's is made. Runs are checked
-  // (kernels/runs.h).
+  // Of `heads` query heads. Valid until a third one is made: other windows, or layers in which
+  // other runs choose pages, have others. Runs are checked (kernels/runs.h).
   const Attention& Of(const KvShape& shape, std::int64_t window, std::int32_t heads);
+  // How many steps have begun, and the runs of the last.
+  std::int64_t step() const { return step_; }
+  std::span<const RowRun> runs() const { return runs_; }
   // Of the plan's sink_rows, by how far they are to be turned.
   const float* SinkAngles(const Rope& rope, const Attention& attention, Stream stream);
 
@@ -57,6 +62,7 @@ class StepPlan {
     bool is_of_step = false;
     std::int64_t window = 0;
     std::int32_t heads = 0;
+    std::int64_t choosing = 0;  // runs that choose pages
     Attention plan;
     DeviceBuffer memory;
   };
@@ -64,6 +70,9 @@ class StepPlan {
   bool IsOfStep(std::span<const RowRun> runs) const {
     return runs.data() == runs_.data() && runs.size() == runs_.size();
   }
+  // Of the runs, those that choose pages in the last layer: where they are as many they are the
+  // same, within a step.
+  std::int64_t CountChoosing() const;
   void Upload(Made& made);
 
   Staging& staging_;
@@ -71,6 +80,8 @@ class StepPlan {
   std::int32_t layer_ = -1;       // the last one whose keys were stored
   bool attended_ = false;         // in it
   bool checked_ = false;          // the runs are
+  std::int64_t step_ = 0;
+  std::vector<std::int32_t> dense_layers_;  // of runs that choose pages, in order
   AngleTable angles_;
   AngleTable sink_angles_;
   std::vector<std::int32_t> positions_;  // scratch

@@ -28,7 +28,7 @@ std::vector<std::int32_t> Table(std::int32_t tokens, std::int32_t first) {
 AttentionPlan Made(std::span<const RowRun> runs, std::int64_t window = 0,
                    const TileRules& rules = {}) {
   AttentionPlan plan;
-  plan.Make(runs, kShape, window, kHeads, rules);
+  plan.Make(runs, kShape, window, kHeads, 0, rules);
   return plan;
 }
 

@@ -14,58 +14,14 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "kernels/cpu/backend.h"
-#include "kernels/cuda/backend.h"
 #include "kernels/cuda/pages.h"
-#include "tests/kernels/rig.h"
+#include "tests/cuda/both_backends.h"
 
 namespace banyan::kernels::testing {
 namespace {
 
 using ::testing::FloatNear;
 using ::testing::Pointwise;
-
-std::unique_ptr<CudaBackend> MakeCuda() {
-  std::string why;
-  std::unique_ptr<CudaBackend> backend =
-      CudaBackend::Create({.numbers = cuda::NumberType::kF16}, &why);
-  EXPECT_NE(backend, nullptr) << why;
-  return backend;
-}
-std::unique_ptr<CpuBackend> MakeCpu() { return CpuBackend::Create(1); }
-
-// Numbers that f16 has, so that both backends load the same.
-Rows HalfRows(int rows, int cols, std::uint32_t seed) {
-  Rows out = RandomRows(rows, cols, seed);
-  for (Row& row : out)
-    for (float& x : row) x = Half(x);
-  return out;
-}
-
-template <class B>
-typename B::Matrix Pack(B& backend, const Rows& rows) {
-  Row flat;
-  for (const Row& row : rows) flat.insert(flat.end(), row.begin(), row.end());
-  return backend.PackMatrix({DType::kF32, std::ssize(rows), std::ssize(rows[0]),
-                             reinterpret_cast<const std::byte*>(flat.data())});
-}
-
-template <class B>
-typename B::Activations Load(B& backend, const Rows& rows) {
-  std::vector<std::int32_t> ids(rows.size());
-  std::iota(ids.begin(), ids.end(), 0);
-  auto x = backend.MakeActivations(static_cast<std::int32_t>(rows.size()),
-                                   static_cast<std::int32_t>(rows[0].size()));
-  backend.Embed(Pack(backend, rows), ids, 1.0F, x);
-  return x;
-}
-
-template <class B>
-Rows Read(const B& backend, const typename B::Activations& x) {
-  Rows out(static_cast<std::size_t>(x.max_rows()), Row(static_cast<std::size_t>(x.cols())));
-  for (std::int32_t row = 0; row < x.max_rows(); ++row) backend.ReadRow(x, row, out[row]);
-  return out;
-}
 
 // Two full pages of five tokens in one layer, and the queries beside them. Pages that are not whole
 // tiles have the same order of keys in both backends.
@@ -196,9 +152,6 @@ class Growing {
  public:
   Growing(std::unique_ptr<B> backend, const Kind& kind, const KeyWindow& window)
       : page_size_(kind.page_size), window_(window), backend_(std::move(backend)) {
-    Rows identity(kHeads * kHeadDim, Row(kHeads * kHeadDim));
-    for (std::size_t i = 0; i < identity.size(); ++i) identity[i][i] = 1.0F;
-    identity_ = Pack(*backend_, identity);
     const int pages = (kCount + page_size_ - 1) / page_size_;
     EXPECT_TRUE(backend_->AllocatePages(
         {1, kKvHeads, kHeadDim, page_size_, pages, kind.format, kOpenPages}));
@@ -223,12 +176,8 @@ class Growing {
                            .dropped_pages = dropped_,
                            .open_page = kOpenPages - 1}};
     backend_->RopeAndStore(q, k, v, rope, run, 0);
-    auto in = backend_->MakeInput(count, q.cols());
-    backend_->Attend(q, {.scale = 0.25F, .rope = &rope}, run, 0, in);
-    auto out = backend_->MakeActivations(count, q.cols());
-    backend_->MatMul({identity_}, in, count, out);
     next_ += count;
-    return Read(*backend_, out);
+    return Attended(*backend_, q, {.scale = 0.25F, .rope = &rope}, run, 0);
   }
 
   // All pages that the next row sees no key of, which become NaN, leave the table.
@@ -250,7 +199,6 @@ class Growing {
   const int page_size_;
   const KeyWindow window_;
   std::unique_ptr<B> backend_;
-  typename B::Matrix identity_;
   const Rows q_ = HalfRows(kCount, kHeads* kHeadDim, 1);
   const Rows k_ = HalfRows(kCount, kKvHeads* kHeadDim, 2);
   const Rows v_ = HalfRows(kCount, kKvHeads* kHeadDim, 3);
@@ -316,16 +264,9 @@ Row Distant(std::unique_ptr<B> backend, std::int64_t position) {
     auto q = Load(*backend, HalfRows(run.rows, kHeadDim, 1));
     auto k = Load(*backend, HalfRows(run.rows, kHeadDim, 2));
     const auto v = Load(*backend, HalfRows(run.rows, kHeadDim, 3));
-    Rows identity(kHeadDim, Row(kHeadDim));
-    for (std::size_t i = 0; i < identity.size(); ++i) identity[i][i] = 1.0F;
-    const auto packed = Pack(*backend, identity);
     backend->RopeAndStore(q, k, v, rope, {&run, 1}, 0);
     if (run.first_position == 0) continue;
-    auto in = backend->MakeInput(run.rows, kHeadDim);
-    backend->Attend(q, {.scale = 0.25F, .rope = &rope}, {&run, 1}, 0, in);
-    auto out = backend->MakeActivations(run.rows, kHeadDim);
-    backend->MatMul({packed}, in, run.rows, out);
-    return Read(*backend, out).back();
+    return Attended(*backend, q, {.scale = 0.25F, .rope = &rope}, {&run, 1}, 0).back();
   }
   return {};
 }
@@ -355,8 +296,8 @@ TEST(PageGapsDeathTest, RunsAreChecked) {
   EXPECT_DEATH(Attend({0, 1, 112, pages, window, 1, 3}), "covers its rows");
   EXPECT_DEATH(Attend({0, 1, 20, pages, {.window = 4}}, 8), "layer or run has a window");
   EXPECT_DEATH(Attend({0, 1, 8, pages, {.window = 4, .sinks = 4}}, 0, false), "knows the rope");
-  EXPECT_DEATH(Attend({.rows = 1, .first_position = 20, .pages = pages, .compacted = 3}),
-               "sees all its slots");
+  EXPECT_DEATH(Attend({.rows = 1, .first_position = 20, .pages = pages, .compacted = 3}, 8),
+               "sees all its slots where its layer has a window");
 }
 
 TEST(SealedPagesDeathTest, HaveOpenOnesBesideThemAndAreSharedWhole) {

@@ -6,14 +6,18 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <memory>
+#include <numeric>
 #include <ostream>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/cuda/blocks.h"
+#include "kernels/cuda/choices.h"
 #include "kernels/cuda/emulation/trial.h"
 #include "kernels/cuda/sampling.h"
+#include "kernels/small_floats.h"
 #include "tests/cuda/rig.h"
 
 namespace banyan::kernels::cuda::emulation {
@@ -191,6 +195,84 @@ TEST(Defects, OfAttention) {
       return BytesOf(sequences.Attend(q, {.rows = 16, .rules = {.whole_blocks = whole_blocks}}));
     });
   }
+}
+
+// Pages of one slot each, of one head.
+std::unique_ptr<Pages> StoredPages(const Heads& h, const Rows& k, const Rows& v) {
+  auto pages = std::make_unique<Pages>(h, 1, static_cast<std::int32_t>(k.size()));
+  std::vector<TokenPlace> places;
+  for (std::size_t i = 0; i < k.size(); ++i) places.push_back({static_cast<std::int32_t>(i), 0});
+  const DeviceArray<TokenPlace> device_places(places);
+  DeviceArray<float> q(Flat(k));
+  DeviceArray<float> device_k(Flat(k));
+  const DeviceArray<float> device_v(Flat(v));
+  RopeAndStore(nullptr,
+               {.q = q.data(),
+                .k = device_k.data(),
+                .v = device_v.data(),
+                .rows = static_cast<std::int32_t>(k.size()),
+                .heads = 1,
+                .places = device_places.data()},
+               {pages->view()}, 0);
+  return pages;
+}
+
+// Bounds of pages of one slot each, of which two have numbers that are not finite, in either half
+// of a head.
+TEST(Defects, OfKeyBounds) {
+  const Heads h{1, 1, 256, 1};
+  Rows k = RandomRows(4, 256, 15);
+  k[1][200] = INFINITY;
+  k[2][5] = INFINITY;
+  const auto pages = StoredPages(h, k, k);
+  const DeviceArray<std::int32_t> which(std::vector<std::int32_t>{3, 1, 2});
+  DeviceArray<std::uint16_t> bounds(4 * 2 * 256);
+  ExpectDefectsSeen({.meetings = 1}, [&] {
+    ReadKeyBounds(nullptr, which.data(), 3, pages->view(), 0, 1,
+                  {reinterpret_cast<Bf16*>(bounds.data()), 4, 1, 256});
+    return BytesOf(bounds.Read());
+  });
+}
+
+// A row that chooses among more pages than a block has threads, and one that reads its newest only.
+TEST(Defects, OfChoices) {
+  constexpr int kPages = 600;
+  Rows bounds = RandomRows(2 * kPages, 2 * 8, 16);
+  DeviceArray<std::uint16_t> numbers(2 * kPages * 2 * 8);
+  std::vector<std::uint16_t> rounded;
+  for (const Row& row : bounds)
+    for (const float x : row) rounded.push_back(FloatToBf16(x));
+  CopyToDevice(numbers.data(), rounded.data(), rounded.size() * 2, nullptr);
+  const DeviceArray<float> q(Flat(RandomRows(2, 4 * 8, 17)));
+  std::vector<std::int32_t> table(kPages);
+  std::iota(table.rbegin(), table.rend(), 0);
+  table.resize(kPages + 2 * (300 + 2), -1);
+  const DeviceArray<ChoosingRow> rows(std::vector<ChoosingRow>{
+      {.row = 1, .old = kPages - 2, .chosen = 300, .newest = 2, .read_page = kPages},
+      {.row = 0,
+       .old = 9,
+       .chosen = 0,
+       .newest = 1,
+       .read_page = kPages + 2 * 302,
+       .score = 2 * (kPages - 2)}});
+  table.resize(table.size() + 2, -1);
+  ExpectDefectsSeen({.barriers = 5, .meetings = 2}, [&] {
+    DeviceArray<std::int32_t> tables(table);
+    DeviceArray<float> scores(2 * (kPages - 2) + 2 * 9);
+    ChoosePages(nullptr,
+                {.q = q.data(),
+                 .heads = 4,
+                 .rows = rows.data(),
+                 .count = 2,
+                 .most_old = kPages - 2,
+                 .tables = tables.data(),
+                 .scores = scores.data()},
+                {reinterpret_cast<Bf16*>(numbers.data()), kPages, 2, 8}, 0);
+    Bytes out = BytesOf(tables.Read());
+    const Bytes scored = BytesOf(scores.Read());
+    out.insert(out.end(), scored.begin(), scored.end());
+    return out;
+  });
 }
 
 // A step of two rows, one of which has a value that is not finite, into pages of their own.

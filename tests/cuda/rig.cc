@@ -20,7 +20,7 @@ AttentionPlan Made(std::span<const RowRun> runs, const Heads& heads, std::int64_
   AttentionPlan plan;
   const KvShape shape{
       .kv_heads = heads.kv_heads, .head_dim = heads.head_dim, .page_size = heads.page_size};
-  plan.Make(runs, shape, window, heads.heads, rules);
+  plan.Make(runs, shape, window, heads.heads, 0, rules);
   return plan;
 }
 
