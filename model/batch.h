@@ -115,7 +115,9 @@ struct PageMove {
 // The spans stay valid until the step was completed.
 struct Batch {
   std::uint64_t step = 0;
-  std::vector<PageMove> saves{};     // made before all else
+  // Places that nobody comes back for: they are emptied before all else.
+  std::vector<std::int32_t> forgets{};
+  std::vector<PageMove> saves{};     // made before what follows
   std::vector<PageMove> restores{};  // then these: each place was saved to, and is forgotten
   std::vector<PageCopy> copies{};    // made before the sequences are read
   // Made behind the copies, in order, before the sequences are read.
@@ -123,8 +125,8 @@ struct Batch {
   std::vector<Sequence> sequences{};
 
   bool empty() const {
-    return sequences.empty() && saves.empty() && restores.empty() && copies.empty() &&
-           compactions.empty();
+    return sequences.empty() && forgets.empty() && saves.empty() && restores.empty() &&
+           copies.empty() && compactions.empty();
   }
 };
 

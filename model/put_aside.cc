@@ -18,6 +18,7 @@ std::vector<std::byte>& PutAside::At(std::int32_t place) {
 }
 
 void PutAside::Move(const Batch& batch, Model& model) {
+  for (const std::int32_t place : batch.forgets) Empty(At(place));
   for (const PageMove& save : batch.saves) {
     std::vector<std::byte>& bytes = At(save.place);
     bytes.resize(model.page_bytes());

@@ -13,7 +13,7 @@ namespace banyan::model {
 
 class PutAside {
  public:
-  // What the batch saves, then what it restores. Throws std::bad_alloc where there is no memory.
+  // What the batch forgets, saves and restores. Throws std::bad_alloc where there is no memory.
   void Move(const Batch& batch, Model& model);
 
   std::int64_t bytes() const;  // of memory that is held

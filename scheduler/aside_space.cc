@@ -23,4 +23,9 @@ void AsideSpace::Forget(Job& job) {
   --jobs_;
 }
 
+void AsideSpace::Lose(Job& job) {
+  lost_.insert(lost_.end(), job.aside->places.begin(), job.aside->places.end());
+  Forget(job);
+}
+
 }  // namespace banyan::scheduler

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "scheduler/job.h"
 #include "scheduler/numbers.h"
@@ -19,14 +21,19 @@ class AsideSpace {
   // `step` will save the pages of the job's view, which are so many, to places that job.aside then
   // names. False, and nothing changed, when there is no room.
   bool Put(Job& job, std::int64_t pages, std::uint64_t step);
-  // What the job has put aside is back in its view, or lost: its places are free.
+  // What the job has put aside is back in its view: its places are free.
   void Forget(Job& job);
+  // It is not wanted any more: so are they, and what is in them is to be forgotten.
+  void Lose(Job& job);
+  // Those since the last call.
+  std::vector<std::int32_t> TakeLost() { return std::exchange(lost_, {}); }
 
   std::int64_t pages() const { return places_.out(); }
 
  private:
   const std::int64_t max_pages_;
   Numbers places_;
+  std::vector<std::int32_t> lost_;
   std::int32_t jobs_ = 0;
 };
 

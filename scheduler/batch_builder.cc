@@ -38,6 +38,7 @@ void Move(const Job& job, std::vector<PageMove>& moves) {
 
 void BatchBuilder::Begin(std::uint64_t step) {
   batch_.step = step;
+  batch_.forgets.clear();
   batch_.saves.clear();
   batch_.restores.clear();
   batch_.copies.clear();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "model/batch.h"
@@ -31,6 +32,8 @@ class BatchBuilder {
   // be scored, and for a token where the known ones end.
   void Add(Job& job, std::int64_t tokens);
 
+  // What is in these places is not wanted any more.
+  void Forget(std::vector<std::int32_t> places) { batch_.forgets = std::move(places); }
   // The pages of the job's view go to the places of job.aside, before all else.
   void Save(const Job& job);
 

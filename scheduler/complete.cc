@@ -21,7 +21,7 @@ void Scheduler::Impl::Complete(const StepResult& result, Tick now) {
     job->in_batch = false;
     // Before anything is published or freed: a source may be another job's page.
     if (!result.failed && cache_.PendingCopy(job->view)) cache_.CopyDone(job->view);
-    if (!result.failed) pages_.ForgetAside(*job);  // it is back
+    if (!result.failed) pages_.BroughtBack(*job);
   }
   for (std::size_t i = 0; i < batch.sequences.size(); ++i) {
     Job& job = *batch_.jobs()[i];
@@ -40,7 +40,7 @@ void Scheduler::Impl::Complete(const StepResult& result, Tick now) {
 // What the step was to save is computed again.
 void Scheduler::Impl::ForgetUnsaved() {
   for (const auto& [id, job] : jobs_) {
-    if (job->aside && job->aside->step == step_) pages_.ForgetAside(*job);
+    if (job->aside && job->aside->step == step_) pages_.LoseAside(*job);
   }
 }
 

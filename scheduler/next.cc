@@ -43,6 +43,7 @@ const Batch& Scheduler::Impl::Next(Tick now) {
   latest_ = now;
   cache_.SetTime(now);
   batch_.Begin(step_ + 1);
+  batch_.Forget(pages_.TakeLost());
   const std::int64_t preemptions = counters_.preemptions;
   Rank(now);
   RunDecodes(now);
@@ -51,7 +52,7 @@ const Batch& Scheduler::Impl::Next(Tick now) {
   RunPrefills(now);
   in_flight_ = !batch_.batch().empty();
   if (in_flight_) ++step_;
-  CHECK(in_flight_ || jobs_.empty());  // somebody always advances
+  CHECK(!batch_.jobs().empty() || jobs_.empty());  // somebody always advances
   return batch_.batch();
 }
 

@@ -93,9 +93,13 @@ bool PageBudget::PutAside(Job& job, std::uint64_t step) {
   return aside_.Put(job, Pages(view.slots()) - view.gap().dropped, step);
 }
 
-void PageBudget::ForgetAside(Job& job) {
+void PageBudget::BroughtBack(Job& job) {
+  if (job.aside) aside_.Forget(job);
+}
+
+void PageBudget::LoseAside(Job& job) {
   if (!job.aside) return;
-  aside_.Forget(job);
+  aside_.Lose(job);
   if (!job.is_running()) FreeObserver(job);
 }
 

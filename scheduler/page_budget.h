@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "radix/prefix_cache.h"
 #include "scheduler/aside_space.h"
@@ -60,8 +61,12 @@ class PageBudget {
   // names. False where there is nothing that is not exact, no room, or it is there already; and
   // where the last page is not in the pool until it is full.
   bool PutAside(Job& job, std::uint64_t step);
-  // What the job has put aside is back in its view, or lost: its places are free.
-  void ForgetAside(Job& job);
+  // A step has brought back what the job has put aside, if it had.
+  void BroughtBack(Job& job);
+  // What it has put aside is not wanted any more. The next step forgets what is in the places that
+  // were lost since the last TakeLost.
+  void LoseAside(Job& job);
+  std::vector<std::int32_t> TakeLost() { return aside_.TakeLost(); }
 
   // Gives up the job's pages, its open page too, and what it was promised.
   void Release(Job& job, radix::PrefixCache::Tail tail);

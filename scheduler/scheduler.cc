@@ -136,7 +136,7 @@ void Scheduler::Impl::Cancel(const Cancellation& cancellation, Tick now) {
 
 void Scheduler::Impl::Finish(Job& job, FinishReason reason, Tail tail, Tick now) {
   CHECK(!job.in_batch);
-  pages_.ForgetAside(job);
+  pages_.LoseAside(job);
   std::vector<Job*> followers;
   if (job.state == RequestState::kFollowing) {
     rendezvous_.Leave(job);

@@ -97,6 +97,16 @@ TEST(PutAside, HoldsTheMemoryOfWhatIsAsideAlone) {
   EXPECT_EQ(held_after(aside, {}, {{5, 2}}), 2 * page);
   EXPECT_EQ(held_after(aside, {{1, 2}}, {{5, 4}, {6, 0}}), page);
   EXPECT_EQ(held_after(aside, {{1, 2}}, {{5, 2}}), 0) << "in one step";
+
+  EXPECT_EQ(held_after(aside, {{0, 4}, {1, 2}}, {}), 2 * page);
+  Batch batch;
+  batch.forgets = {4, 9};  // at 9 there never was anything
+  aside.Move(batch, *model);
+  EXPECT_EQ(aside.bytes(), page);
+  batch.forgets = {2};
+  batch.saves = {{.page = 3, .place = 2}};
+  aside.Move(batch, *model);
+  EXPECT_EQ(aside.bytes(), page) << "who comes next may have the same place";
 }
 
 TEST(PutAsideDeathTest, NothingComesFromWhereNothingIs) {

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "scheduler/aside_space.h"
 #include "scheduler/policies/policy.h"
 #include "tests/scheduler/fixture.h"
 #include "tests/scheduler/under_policy.h"
@@ -114,6 +115,24 @@ TEST(Aside, WhoIsCancelledMeanwhileLeavesNothing) {
   }
 }
 
+// With nobody left who would run.
+TEST(Aside, WhereAllAreCancelledAStepForgetsIt) {
+  for (const KvPolicy& policy : kPolicies) {
+    SCOPED_TRACE(Name(policy.type));
+    Pressed pressed(policy);
+    ASSERT_GT(pressed.saved(), 0);
+    pressed.engine().End();
+    for (const auto& [id, answer] : pressed.engine().answers()) pressed.engine().Cancel(id);
+    EXPECT_EQ(pressed.engine().model().pages_aside(), pressed.saved());
+    const Batch& batch = pressed.engine().Begin();
+    EXPECT_EQ(std::ssize(batch.forgets), pressed.saved());
+    EXPECT_TRUE(batch.sequences.empty());
+    pressed.engine().End();
+    EXPECT_EQ(pressed.engine().model().pages_aside(), 0);
+    EXPECT_TRUE(pressed.engine().Begin().empty());
+  }
+}
+
 TEST(Aside, AFlushChangesNothingOfIt) {
   for (const KvPolicy& policy : kPolicies) {
     SCOPED_TRACE(Name(policy.type));
@@ -125,6 +144,18 @@ TEST(Aside, AFlushChangesNothingOfIt) {
     pressed.engine().Run();
     pressed.ExpectWhole();
   }
+}
+
+TEST(AsideSpace, HasPlacesForSoManyRequests) {
+  AsideSpace space(kMaxJobsAside + 10);
+  std::vector<Job> jobs(kMaxJobsAside + 1);
+  for (std::int32_t i = 0; i < kMaxJobsAside; ++i) ASSERT_TRUE(space.Put(jobs[i], 1, 1)) << i;
+  Job& last = jobs.back();
+  EXPECT_FALSE(space.Put(last, 1, 1));
+  EXPECT_FALSE(last.aside.has_value());
+  space.Forget(jobs.front());
+  EXPECT_TRUE(space.Put(last, 1, 1));
+  EXPECT_EQ(space.pages(), kMaxJobsAside);
 }
 
 // Many in one small pool, which come back again and again, and take each other's places.

@@ -150,6 +150,7 @@ void FakeModel::Poison(PageId page) {
 }
 
 void FakeModel::Move(const Batch& batch) {
+  for (const std::int32_t place : batch.forgets) aside_.erase(place);
   for (const PageMove& save : batch.saves) {
     const auto page = slots_.begin() + std::int64_t{save.page} * page_size_;
     aside_[save.place] = {page, page + page_size_};
@@ -232,6 +233,7 @@ void FakeModel::Answer(const Sequence& sequence, SequenceResult& answer) const {
 
 StepResult FakeModel::Fail(const Batch& batch) {
   CheckBatch(batch);
+  for (const std::int32_t place : batch.forgets) aside_.erase(place);
   for (const PageMove& save : batch.saves) aside_.erase(save.place);
   for (const PageCopy& copy : batch.copies) Poison(copy.to);
   for (const Sequence& sequence : batch.sequences) {
@@ -301,7 +303,7 @@ bool FakeModel::Holds(std::span<const PageId> pages, std::span<const TokenId> pa
 }
 
 void FakeModel::CheckBatch(const Batch& batch) const {
-  EXPECT_FALSE(batch.sequences.empty());
+  EXPECT_FALSE(batch.sequences.empty() && batch.forgets.empty());
   EXPECT_TRUE(open_pages_ == 0 || batch.copies.empty()) << "of what nothing has yet";
   std::set<RequestId> requests;
   std::set<std::int32_t> open_pages;

@@ -46,6 +46,7 @@ class FakeModel {
   bool Holds(std::span<const PageId> pages, std::span<const TokenId> path) const;
 
   std::int64_t computed() const { return computed_; }  // tokens, of all steps
+  std::int64_t pages_aside() const { return std::ssize(aside_); }
 
  private:
   struct Slot {

@@ -126,6 +126,7 @@ void Engine::Run(int bound) {
   for (int i = 0; i < bound; ++i) {
     if (!Step()) {
       EXPECT_TRUE(scheduler_->idle()) << "nothing runs, but requests wait";
+      EXPECT_EQ(model_.pages_aside(), 0) << "nobody comes back for what was put aside";
       return;
     }
   }

@@ -94,6 +94,11 @@ void BatchCheck::CheckResumed(const Client& client, std::int64_t tokens) {
 
 void BatchCheck::CheckMoves(const Batch& batch) {
   std::map<std::int32_t, bool> places;
+  for (const std::int32_t place : batch.forgets) {
+    Require(0 <= place && places.emplace(place, true).second, "place %d is forgotten twice",
+            kNobody, place);
+  }
+  places.clear();
   for (const PageMove& save : batch.saves) {
     Require(0 <= save.place && save.place < stage_.scenario.scheduler.max_pages_aside,
             "page %d goes to place %d", kNobody, save.page, save.place);

@@ -151,6 +151,8 @@ void World::Calm() {
     RunTick();
     ++ticks;
   }
+  // One step may be left: it forgets what was put aside by who is gone.
+  if (stage_.scheduler != nullptr) Require(!Step() || !Step(), "there are steps, and nobody lives");
   stage_.counts.calm_percent = ticks * 100 / bound;
 }
 
@@ -183,6 +185,8 @@ void World::CheckEnd() {
     Require(stage_.scheduler->idle() &&
                 left.waiting + left.running + left.following + left.reserved_pages == 0,
             "the scheduler is not idle at the end");
+    Require(stage_.model.pages_aside() == 0, "%d pages are aside, and nobody comes back for them",
+            kNobody, stage_.model.pages_aside());
     Require(stage_.inbox.waiting() == 0, "the inbox counts %d that wait, at the end", kNobody,
             static_cast<std::int64_t>(stage_.inbox.waiting()));
   }

@@ -17,6 +17,7 @@ void SlotModel::Poison(PageId page) {
 }
 
 void SlotModel::Save(const Batch& batch) {
+  for (const std::int32_t place : batch.forgets) aside_.erase(place);
   for (const PageMove& save : batch.saves) {
     const auto page = slots_.begin() + std::int64_t{save.page} * page_size_;
     aside_[save.place] = {page, page + page_size_};

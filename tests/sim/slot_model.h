@@ -25,7 +25,7 @@ class SlotModel {
  public:
   SlotModel(std::int32_t page_size, std::int32_t pages, std::int32_t open_pages = 0);
 
-  // What the batch saves: before the pages are poisoned that were given up for it.
+  // What the batch forgets and saves: before the pages are poisoned that were given up for it.
   void Save(const Batch& batch);
   // What else is done before the rows of the same batch, in the order of batch.h.
   void Prepare(const Batch& batch);
@@ -47,6 +47,7 @@ class SlotModel {
                           PageGap gap = {}, std::int32_t open_page = 0) const;
 
   std::int64_t computed() const { return computed_; }  // tokens, of all steps
+  std::int64_t pages_aside() const { return std::ssize(aside_); }
 
  private:
   std::size_t Index(std::span<const PageId> pages, std::int64_t slot, PageGap gap) const {

@@ -192,12 +192,12 @@ bool World::Step() {
   const Batch& batch = stage_.scheduler->Next(stage_.now());
   in_next_ = false;
   turn_check_.AfterNext(order_check_.preempted());
-  if (batch.empty()) {
+  if (batch.sequences.empty()) {
     for (const Client& client : stage_.clients) {
       Require(!client.live(), "waits, and nothing runs", client.id);
     }
-    return false;
   }
+  if (batch.empty()) return false;
   for (const Sequence& sequence : batch.sequences) {
     const Client& client = stage_[sequence.request];
     if (client.running && !client.prefill && client.computed % 16 > 0) continue;  // goes on
