@@ -118,8 +118,6 @@ struct AttentionPartials {
   float* values = nullptr;    // [items, heads, head_dim]
 };
 
-inline constexpr std::int32_t kMaxGroup = 64;  // query heads of one KV head
-
 // [rows of the step, heads * head_dim]
 struct Queries {
   const float* q = nullptr;

@@ -26,6 +26,7 @@ struct Output {
 
 // Of pages: a warp holds a head of so many dimensions. A multiple of 8.
 inline constexpr std::int32_t kMaxHeadDim = 256;
+inline constexpr std::int32_t kMaxGroup = 64;  // of Attend: query heads of one KV head
 
 // x[i] = factor * row ids[i] of the table; x is [rows, cols].
 void Embed(Stream stream, Numbers table, std::int64_t cols, const std::int32_t* ids,
