@@ -24,6 +24,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <span>
 
@@ -67,13 +68,20 @@ struct KeepRule {
   std::int32_t pooled = 1;
 
   // Of so many slots.
-  std::int64_t kept(std::int64_t slots) const { return std::min(budget, slots); }
+  constexpr std::int64_t kept(std::int64_t slots) const { return std::min(budget, slots); }
   bool is_sound() const {
     return 1 <= recent && 0 <= sinks && sinks <= budget - recent && 1 <= history &&
            history <= kMaxHistory && 1 <= pooled && pooled <= kMaxPooled && pooled % 2 == 1;
   }
   friend bool operator==(const KeepRule&, const KeepRule&) = default;
 };
+
+// Of kHistory, by 64 bits: those of the last `history` rows, of which the last is at position
+// `last`. The row at position p has bit p % kMaxHistory.
+inline std::uint64_t HistoryBits(std::int64_t last, std::int32_t history) {
+  const std::uint64_t lowest = ~std::uint64_t{0} >> (KeepRule::kMaxHistory - history);
+  return std::rotl(lowest, static_cast<int>((last - history + 1) % KeepRule::kMaxHistory));
+}
 
 // Of slots 0 .. slots - 1 of the table `from`, keep.kept(slots) become the first ones of the table
 // `to`, in every layer and head; what the observer noted of them moves along. Both tables may be

@@ -60,4 +60,21 @@ std::int32_t CheckRuns(std::span<const RowRun> runs, std::int32_t max_rows, cons
   return end;
 }
 
+void CheckCompaction(const KvCompaction& compaction, const KvShape& shape) {
+  Require(compaction.keep.is_sound(), "a rule keeps sinks and recent slots within its budget");
+  const auto covers = [&](std::span<const std::int32_t> table, std::int64_t slots) {
+    return slots <= std::ssize(table) * shape.page_size &&
+           std::all_of(table.begin(), table.end(),
+                       [&](std::int32_t page) { return 0 <= page && page < shape.pages; });
+  };
+  Require(compaction.slots >= 1 && covers(compaction.from, compaction.slots) &&
+              covers(compaction.to, compaction.keep.kept(compaction.slots)),
+          "the tables of a compaction cover its slots");
+  for (std::size_t i = 0; i < std::min(compaction.to.size(), compaction.from.size()); ++i) {
+    const auto behind = compaction.from.subspan(i + 1);
+    Require(std::ranges::find(behind, compaction.to[i]) == behind.end(),
+            "no slot is written before it was read");
+  }
+}
+
 }  // namespace banyan::kernels

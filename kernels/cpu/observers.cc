@@ -6,6 +6,7 @@
 
 #include "kernels/cpu/key_floats.h"
 #include "kernels/require.h"
+#include "kernels/runs.h"
 
 namespace banyan::kernels {
 
@@ -40,11 +41,6 @@ void Observers::Notes::ReadImportance(std::uint64_t rows, std::span<float> out) 
   if (marks.empty()) return static_cast<void>(std::copy_n(sums.begin(), out.size(), out.begin()));
   for (std::size_t i = 0; i < out.size(); ++i)
     out[i] = static_cast<float>(std::popcount(marks[i] & rows));
-}
-
-std::uint64_t Observers::Observer::LastRows(std::int32_t history) const {
-  const std::uint64_t lowest = ~std::uint64_t{0} >> (KeepRule::kMaxHistory - history);
-  return std::rotl(lowest, static_cast<int>((last - history + 1) % KeepRule::kMaxHistory));
 }
 
 void Observers::Observe(const Call& call) {
@@ -169,36 +165,15 @@ void Observers::Compact(PageStore& pages, std::span<const KvCompaction> compacti
   for (const KvCompaction& compaction : compactions) Compact(pages, compaction);
 }
 
-namespace {
-
-void CheckTables(const KvCompaction& compaction, const KvShape& shape) {
-  const auto covers = [&](std::span<const std::int32_t> table, std::int64_t slots) {
-    return slots <= std::ssize(table) * shape.page_size &&
-           std::all_of(table.begin(), table.end(),
-                       [&](std::int32_t page) { return 0 <= page && page < shape.pages; });
-  };
-  Require(compaction.slots >= 1 && covers(compaction.from, compaction.slots) &&
-              covers(compaction.to, compaction.keep.kept(compaction.slots)),
-          "the tables of a compaction cover its slots");
-  for (std::size_t i = 0; i < std::min(compaction.to.size(), compaction.from.size()); ++i) {
-    const auto behind = compaction.from.subspan(i + 1);
-    Require(std::ranges::find(behind, compaction.to[i]) == behind.end(),
-            "no slot is written before it was read");
-  }
-}
-
-}  // namespace
-
 void Observers::Compact(PageStore& pages, const KvCompaction& compaction) {
   const KvShape& shape = pages.shape();
-  Require(compaction.keep.is_sound(), "a rule keeps sinks and recent slots within its budget");
-  CheckTables(compaction, shape);
+  CheckCompaction(compaction, shape);
   Observer* const observer = Find(compaction.observer);
   Require(observer != nullptr, "a compaction has an observer");
   for (const Notes& notes : observer->notes)
     Require(notes.slots() == compaction.slots, "all slots that are compacted were observed");
   for (Survivors& survivors : survivors_) survivors.Reserve(compaction.slots);
-  const std::uint64_t rows = observer->LastRows(compaction.keep.history);
+  const std::uint64_t rows = HistoryBits(observer->last, compaction.keep.history);
   const auto one = [&](std::int64_t index, Survivors& survivors) {
     Notes& notes = observer->notes[static_cast<std::size_t>(index)];
     const auto importance = survivors.scratch().first(static_cast<std::size_t>(compaction.slots));
@@ -236,7 +211,7 @@ std::vector<float> Observers::Importance(std::int32_t observer, std::int32_t lay
   Require(found != nullptr, "no such observer");
   const Notes& notes = found->notes[static_cast<std::size_t>(layer * kv_heads_ + kv_head)];
   std::vector<float> importance(static_cast<std::size_t>(notes.slots()));
-  notes.ReadImportance(found->LastRows(history), importance);
+  notes.ReadImportance(HistoryBits(found->last, history), importance);
   return importance;
 }
 

@@ -66,8 +66,6 @@ class Observers {
     SlotImportance by = SlotImportance::kSum;
     std::int64_t last = -1;    // position of the last row
     std::vector<Notes> notes;  // [layers, kv_heads]
-
-    std::uint64_t LastRows(std::int32_t history) const;  // their bits in Notes::marks
   };
   // Rows first .. of a run, for one KV head.
   struct Task {

@@ -27,13 +27,14 @@ bool AttendWhole(std::span<const RowRun> runs, const KvShape& shape, std::int32_
 }  // namespace
 
 void AttentionPlan::Make(std::span<const RowRun> runs, const KvShape& shape, std::int64_t window,
-                         std::int32_t heads, std::int32_t layer, const TileRules& rules) {
+                         std::int32_t query_heads, std::int32_t layer, const TileRules& rules) {
   const std::int32_t page_size = shape.page_size;
-  Require(heads > 0 && heads % shape.kv_heads == 0, "query heads are whole groups");
-  const std::int32_t group = heads / shape.kv_heads;
+  Require(query_heads > 0 && query_heads % shape.kv_heads == 0, "query heads are whole groups");
+  const std::int32_t group = query_heads / shape.kv_heads;
   const bool seals = SealsPages(shape.format);
   const bool some_whole = AttendWhole(runs, shape, group, rules);
   Clear();
+  heads = query_heads;
   together_.Begin(*this, group, page_size);
   for (const RowRun& run : runs) {
     Require(run.first_row == static_cast<std::int32_t>(rows.size()), "runs follow each other");

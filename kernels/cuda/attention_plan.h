@@ -51,16 +51,17 @@ struct AttentionPlan {
   std::vector<PagePair> begun;
   std::vector<PagePair> full;
   std::int32_t staged = 0;
+  std::int32_t heads = 0;  // of a row's query
   // Rows that choose pages, how many of them a row chooses among at most, and how many scores all
   // have together.
   std::vector<ChoosingRow> choosing;
   std::int32_t most_old = 0;
   std::int64_t scores = 0;
 
-  // Of `heads` query heads. The window is the layer's, 0 where runs have their own. Runs keep to
+  // The window is the layer's, 0 where runs have their own. Runs keep to
   // CheckRuns (kernels/runs.h); they choose pages as in the layer.
   void Make(std::span<const RowRun> runs, const KvShape& shape, std::int64_t window,
-            std::int32_t heads, std::int32_t layer = 0, const TileRules& rules = {});
+            std::int32_t query_heads, std::int32_t layer = 0, const TileRules& rules = {});
 
  private:
   void Clear();

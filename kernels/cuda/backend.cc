@@ -10,6 +10,7 @@
 #include "kernels/cuda/blocks.h"
 #include "kernels/cuda/choices.h"
 #include "kernels/cuda/kernels.h"
+#include "kernels/cuda/observers.h"
 #include "kernels/cuda/page_bounds.h"
 #include "kernels/cuda/page_memory.h"
 #include "kernels/cuda/runtime.h"
@@ -51,7 +52,8 @@ struct CudaBackend::State {
         gemm(std::move(g)),
         staging(owned.stream),
         plan(staging),
-        bounds(staging) {}
+        bounds(staging),
+        observers(staging) {}
 
   cuda::Stream stream() const { return owned.stream; }
   cuda::Output OutputOf(Input& in) const { return {in.data(), options.numbers}; }
@@ -82,6 +84,8 @@ struct CudaBackend::State {
   cuda::PageMemory pages;
   cuda::PageBounds bounds;
   std::int64_t bounded_step = 0;
+  cuda::Observers observers;
+  std::int64_t observed_step = 0;
 
   // Scratch, grown to the largest step's.
   DeviceBuffer ids;
@@ -366,6 +370,32 @@ const float* CudaBackend::State::TurnForSinks(const Activations& q, const Rope* 
                       .pairs = rope->pairs},
                      sinks_q.as<float>());
   return sinks_q.as<float>();
+}
+
+void CudaBackend::Observe(const Activations& q, const AttentionSpan& span,
+                          std::span<const RowRun> runs, std::int32_t layer) {
+  const auto is_observed = [](const RowRun& run) { return run.observation.is_made(); };
+  if (std::ranges::none_of(runs, is_observed)) return;
+  State& state = *state_;
+  const KvShape& shape = state.pages.shape();
+  Require(0 <= layer && layer < shape.layers, "Observe: no such layer");
+  Require(q.cols() % shape.head_dim == 0, "Observe: shapes differ");
+  const std::int32_t heads = q.cols() / shape.head_dim;
+  const cuda::StepPlan::Attention& plan = state.plan.Of(shape, 0, heads);
+  Require(plan.rows() <= q.max_rows(), "Observe: too many rows");
+  if (state.observed_step != state.plan.step())
+    state.observers.Begin(runs, plan.host, state.pages, state.stream());
+  state.observed_step = state.plan.step();
+  state.observers.Observe({.q = q.data(), .heads = heads, .scale = span.scale, .layer = layer},
+                          plan.device, state.pages, state.stream());
+}
+
+void CudaBackend::Compact(std::span<const KvCompaction> compactions) {
+  State& state = *state_;
+  for (const KvCompaction& compaction : compactions) {
+    state.observers.Compact(compaction, state.pages, state.stream());
+    for (const std::int32_t page : compaction.to) state.bounds.Written(page);
+  }
 }
 
 // What rows choose is written to the step's tables.

@@ -19,6 +19,7 @@
 #include "kernels/cuda/device_buffer.h"
 #include "kernels/cuda/gemm.h"
 #include "kernels/cuda/numbers.h"
+#include "kernels/kv_compaction.h"
 #include "kernels/tensor.h"
 
 namespace banyan::kernels {
@@ -117,6 +118,9 @@ class CudaBackend {
                     std::span<const RowRun> runs, std::int32_t layer);
   void Attend(const Activations& q, const AttentionSpan& span, std::span<const RowRun> runs,
               std::int32_t layer, Input& out);
+  void Observe(const Activations& q, const AttentionSpan& span, std::span<const RowRun> runs,
+               std::int32_t layer);
+  void Compact(std::span<const KvCompaction> compactions);
   void ReadRow(const Activations& x, std::int32_t row, std::span<float> out) const;
 
   static bool HasPagesIn(KvFormat format);
@@ -141,6 +145,6 @@ class CudaBackend {
   std::unique_ptr<State> state_;
 };
 
-static_assert(DeviceBackend<CudaBackend>);
+static_assert(DeviceBackend<CudaBackend> && CompactingBackend<CudaBackend>);
 
 }  // namespace banyan::kernels

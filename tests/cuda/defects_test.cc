@@ -16,6 +16,7 @@
 #include "kernels/cuda/blocks.h"
 #include "kernels/cuda/choices.h"
 #include "kernels/cuda/emulation/trial.h"
+#include "kernels/cuda/observations.h"
 #include "kernels/cuda/sampling.h"
 #include "kernels/small_floats.h"
 #include "tests/cuda/rig.h"
@@ -271,6 +272,85 @@ TEST(Defects, OfChoices) {
     Bytes out = BytesOf(tables.Read());
     const Bytes scored = BytesOf(scores.Read());
     out.insert(out.end(), scored.begin(), scored.end());
+    return out;
+  });
+}
+
+// Two rows of two heads, of which the second sees a slot more.
+TEST(Defects, OfObservations) {
+  constexpr int kSlots = 21;
+  const Heads h{2, 1, 16, 1};
+  const auto pages = StoredPages(h, RandomRows(kSlots, 16, 18), RandomRows(kSlots, 16, 19));
+  const DeviceArray<float> q(Flat(RandomRows(2, 2 * 16, 20)));
+  std::vector<std::int32_t> table(kSlots);
+  std::iota(table.begin(), table.end(), 0);
+  const DeviceArray<std::int32_t> tables(table);
+  const DeviceArray<ObservedRows> rows(
+      std::vector<ObservedRows>{{.rows = 2, .first_slot = kSlots - 2, .width = 24}});
+  ExpectDefectsSeen({.meetings = 1}, [&] {
+    DeviceArray<float> notes(kSlots);
+    const DeviceArray<NotedRun> runs(
+        std::vector<NotedRun>{{.notes = {notes.data(), kSlots}, .count = 1}});
+    DeviceArray<float> scores(2 * 2 * 24);
+    DeviceArray<float> shares(2 * 2);
+    Observe(nullptr,
+            {.q = q.data(),
+             .heads = 2,
+             .tables = tables.data(),
+             .rows = rows.data(),
+             .runs = runs.data(),
+             .count = 1,
+             .run_count = 1,
+             .most_slots = kSlots,
+             .scores = scores.data(),
+             .shares = shares.data()},
+            pages->view(), 0);
+    return BytesOf(notes.Read());
+  });
+}
+
+// Of more slots than a block has threads, and in place.
+TEST(Defects, OfCompactions) {
+  constexpr int kSlots = 600;
+  constexpr int kKept = 400;
+  const Heads h{1, 1, 16, 1};
+  const Rows k = RandomRows(kSlots, 16, 21);
+  const auto stored = StoredPages(h, k, k);
+  std::vector<std::int32_t> table(kSlots);
+  std::iota(table.begin(), table.end(), 0);
+  const DeviceArray<std::int32_t> tables(table);
+  Row importance = RandomRows(1, kSlots, 22)[0];
+  for (float& x : importance) x = std::fabs(x);
+  const CompactionStep step{.from = tables.data(),
+                            .to = tables.data(),
+                            .slots = kSlots,
+                            .keep = {.budget = kKept, .recent = 40, .sinks = 3, .pooled = 3}};
+  DeviceArray<std::int32_t> survivors(kKept);
+  ExpectDefectsSeen({.barriers = 5, .meetings = 1}, [&] {
+    DeviceArray<float> notes(importance);
+    DeviceArray<float> pooled(kSlots);
+    Fill(survivors.data(), 0xff, kKept * sizeof(std::int32_t), nullptr);
+    CompactionStep listed = step;
+    listed.notes = {notes.data(), kSlots};
+    listed.pooled = pooled.data();
+    listed.survivors = survivors.data();
+    ListSurvivors(nullptr, listed, stored->view());
+    return BytesOf(survivors.Read());
+  });
+  std::iota(table.begin(), table.end(), kSlots - kKept);
+  DeviceArray<std::int32_t> last(table);
+  ExpectDefectsSeen({.barriers = 1}, [&] {
+    DeviceArray<float> notes(importance);
+    DeviceArray<std::byte> memory(stored->Read());
+    PageView pages = stored->view();
+    pages.memory = memory.data();
+    CompactionStep moved = step;
+    moved.notes = {notes.data(), kSlots};
+    moved.survivors = last.data();
+    MoveSurvivors(nullptr, moved, pages);
+    Bytes out = BytesOf(notes.Read());
+    const Bytes kept = memory.Read();
+    out.insert(out.end(), kept.begin(), kept.end());
     return out;
   });
 }

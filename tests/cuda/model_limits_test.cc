@@ -23,7 +23,7 @@ TEST(CudaModel, SaysWhatComputesIt) {
   ASSERT_NE(device, nullptr);
   EXPECT_EQ(device->facts().device, "host execution");
   EXPECT_EQ(device->facts().cpu_variant, "");
-  EXPECT_FALSE(device->facts().compacts);
+  EXPECT_TRUE(device->facts().compacts);
   EXPECT_EQ(Load({}, OptionsOf(Backend::kCpu))->facts().device, "");
 }
 

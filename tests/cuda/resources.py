@@ -50,7 +50,9 @@ LAUNCHES = {
     "KeyBoundsKernel": (32, None),
     "LogProbabilitiesKernel": (512, None),
     "MergeKernel": (128, None),
+    "MoveSurvivorsKernel": (256, None),
     "MultiplyBlocksKernel": (128, None),
+    "NoteSlotsKernel": (128, None),
     "RmsNormAddKernel": (256, None),
     "RmsNormHeadsKernel": (128, None),
     "RmsNormKernel": (256, None),
@@ -58,9 +60,12 @@ LAUNCHES = {
     "RopeAndStoreKernel": (128, None),
     "SampleKernel": (512, None),
     "ScorePagesKernel": (256, None),
+    "ScoreSlotsKernel": (128, None),
     "SealPagesKernel": (128, None),
     "StagePagesKernel": (128, None),
+    "SurviveKernel": (256, None),
     "TurnForSinksKernel": (128, None),
+    "WeighSlotsKernel": (128, None),
 }
 
 Use = collections.namedtuple("Use", "registers spill static dynamic threads occupancy")

@@ -46,6 +46,7 @@ std::uint32_t RoundedPair(float low, float high) {
 // NOLINTBEGIN: these names are CUDA's
 inline unsigned __float_as_uint(float x) { return std::bit_cast<unsigned>(x); }
 inline float __uint_as_float(unsigned x) { return std::bit_cast<float>(x); }
+inline int __popcll(unsigned long long x) { return std::popcount(x); }
 // NOLINTEND
 
 }  // namespace banyan::kernels::cuda
