@@ -22,6 +22,7 @@ Engine::Engine(std::unique_ptr<model::Model> model, const EngineOptions& options
     : clock_(clock),
       inbox_(options.max_queue),
       telemetry_(metrics),
+      on_device_failure_(options.on_device_failure),
       model_(std::move(model)),
       cache_(options.cache, &telemetry_),
       scheduler_(std::make_unique<scheduler::Scheduler>(options.scheduling, cache_, &telemetry_)) {
@@ -78,15 +79,23 @@ bool Engine::Step() {
   const Tick end = clock_.Now();
   if (!status.ok()) {
     result_.failed = true;
-    Log(Severity::kError, "step failed",
-        {{"step", batch.step},
-         {"requests", batch.sequences.size()},
-         {"reason", std::string(status.message())}});
+    NoteFailure(batch, status);
   }
   scheduler_->Complete(result_, end);
   telemetry_.OnStep(end - start);
   checked_ = false;
   return true;
+}
+
+void Engine::NoteFailure(const Batch& batch, const absl::Status& status) {
+  Log(Severity::kError, "step failed",
+      {{"step", batch.step},
+       {"requests", batch.sequences.size()},
+       {"reason", std::string(status.message())}});
+  if (!absl::IsUnavailable(status) || failed_) return;
+  failed_ = true;
+  telemetry_.OnDeviceFailure();
+  if (on_device_failure_) on_device_failure_();
 }
 
 void Engine::Publish() { telemetry_.Publish(scheduler_->stats(), cache_.stats(), clock_.Now()); }

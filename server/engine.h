@@ -5,9 +5,11 @@
 
 #include <atomic>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <thread>
 
+#include "absl/status/status.h"
 #include "base/clock.h"
 #include "model/model.h"
 #include "radix/prefix_cache.h"
@@ -22,6 +24,8 @@ struct EngineOptions {
   radix::Options cache;  // pages: what the model has
   scheduler::Options scheduling;
   std::size_t max_queue = 256;
+  // Called once, by the engine thread, when what computes has failed: from then on every step does.
+  std::function<void()> on_device_failure = {};
 };
 
 // Thread safety: inbox() is for all threads; the rest is for the thread that made the engine.
@@ -43,6 +47,7 @@ class Engine {
   void Run();
   void TakeMail(std::chrono::nanoseconds patience);
   bool Step();  // false when there was nothing to run
+  void NoteFailure(const Batch& batch, const absl::Status& status);
   void Publish();
   // When nothing has run for a while: the invariants of scheduler and tree, once after work was
   // done. Aborts on a violation.
@@ -51,6 +56,8 @@ class Engine {
   const Clock& clock_;
   scheduler::Inbox inbox_;
   Telemetry telemetry_;
+  const std::function<void()> on_device_failure_;
+  bool failed_ = false;  // and it was called
   // In the order of who uses whom: the scheduler's views close before the tree goes.
   std::unique_ptr<model::Model> model_;
   radix::PrefixCache cache_;

@@ -12,6 +12,9 @@ namespace {
 
 model::Options ModelOptions(const ServeOptions& options) {
   model::Options out;
+  out.backend = options.backend;
+  out.device = options.device;
+  out.deterministic = options.deterministic;
   out.threads = options.threads;
   out.page_size = options.page_size;
   out.kv_memory = options.kv_memory;
@@ -75,7 +78,7 @@ absl::StatusOr<LoadedModel> LoadModel(const ServeOptions& options) {
   if (!loaded.ok()) return loaded;
   const auto page_bytes = static_cast<std::int64_t>(loaded->model->page_bytes());
   const std::int64_t open_bytes = loaded->model->facts().kv_open_bytes;
-  if (options.kv_memory >= page_bytes + open_bytes) return loaded;
+  if (options.kv_memory == 0 || options.kv_memory >= page_bytes + open_bytes) return loaded;
   std::string least = absl::StrCat("one page takes ", page_bytes);
   if (open_bytes > 0) {
     absl::StrAppend(&least, " and the open pages of ", options.max_running,

@@ -108,6 +108,8 @@ constexpr Row<Counter> kCounters[] = {
      "Admissions while a request of the same tenant and priority waited longer."},
     {Counter::kSteps, "banyan_steps_total", "Engine steps."},
     {Counter::kFailedSteps, "banyan_failed_steps_total", "Engine steps that failed."},
+    {Counter::kDeviceFailures, "banyan_device_failures_total",
+     "Failures of the device that computes: after one the server is not ready any more."},
 };
 
 constexpr const char* kPages = "banyan_kv_pages";

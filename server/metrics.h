@@ -40,6 +40,7 @@ enum class Counter : std::uint8_t {
   kPassedOver,
   kSteps,
   kFailedSteps,
+  kDeviceFailures,
   kEnd,
 };
 

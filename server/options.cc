@@ -27,6 +27,7 @@
 namespace banyan::server {
 namespace {
 
+constexpr std::int64_t kMaxDevice = 1023;
 constexpr std::int64_t kMaxQueue = 1'000'000;
 constexpr std::int64_t kMaxPasses = 1'000'000;
 constexpr std::int64_t kMaxAgeingMs = 24 * 3'600'000;
@@ -108,11 +109,12 @@ std::string EnvironmentName(std::string_view option) {
 // The options as typed; each was validated by CLI11 before it is read.
 struct Typed {
   std::string model, chat_template,
-      host = "127.0.0.1", port = "8080", kv_memory = "1GiB", page_size = "16", kv_dtype = "f16",
-      kv_policy = "exact", backend = "cpu", threads, bind_threads = "off", cpu_variant = "auto",
-      max_batch_tokens = "256", mixed_prefill_tokens = "16", max_running = "64", max_queue = "256",
-      prefix_caching = "on", eviction = "lru", max_passes = "16", priority_ageing = "10s",
-      served_model_name, drain_timeout = "30s", log_format = "text";
+      host = "127.0.0.1", port = "8080", kv_memory, page_size = "16", kv_dtype = "f16",
+      kv_policy = "exact", backend = "cpu", device = "0", deterministic = "off", threads,
+      bind_threads = "off", cpu_variant = "auto", max_batch_tokens = "256",
+      mixed_prefill_tokens = "16", max_running = "64", max_queue = "256", prefix_caching = "on",
+      eviction = "lru", max_passes = "16", priority_ageing = "10s", served_model_name,
+      drain_timeout = "30s", log_format = "text";
 };
 
 void Declare(CLI::App& app, Typed& typed) {
@@ -134,8 +136,10 @@ void Declare(CLI::App& app, Typed& typed) {
   option("port", typed.port, "TCP port, 0..65535; 0 picks a free one, which is printed", "PORT",
          typed.port)
       ->check(Integers(0, 65535));
-  option("kv-memory", typed.kv_memory, "memory for KV pages, 1KiB..16TiB (B, KiB, MiB, GiB, TiB)",
-         "SIZE", typed.kv_memory)
+  option("kv-memory", typed.kv_memory,
+         "memory for KV pages, 1KiB..16TiB (B, KiB, MiB, GiB, TiB; default: 1GiB, and with "
+         "--backend cuda what the device has free)",
+         "SIZE", "")
       ->check(Bytes(kMinKvMemory, kMaxKvMemory));
   option("page-size", typed.page_size, "tokens per KV page, 1..1024", "N", typed.page_size)
       ->check(Integers(kMinPageSize, kMaxPageSize));
@@ -152,8 +156,18 @@ void Declare(CLI::App& app, Typed& typed) {
       ->check([](const std::string& text) {
         return std::string(ParseKvPolicy(text).status().message());
       });
-  option("backend", typed.backend, "what computes: cpu", "BACKEND", typed.backend)
-      ->check(OneOf({"cpu"}, {"cuda"}));
+  option("backend", typed.backend,
+         "what computes: cpu, or cuda, a device of NVIDIA's, in builds that have it", "BACKEND",
+         typed.backend)
+      ->check(OneOf({"cpu", "cuda"}, {}));
+  option("device", typed.device, "with --backend cuda: which of the machine's devices, from 0", "N",
+         typed.device)
+      ->check(Integers(0, kMaxDevice));
+  option("deterministic", typed.deterministic,
+         "with --backend cuda: on, answers are the same bits whatever else is computed beside "
+         "them, and each step costs as much as a full one; the CPU's always are",
+         "on|off", typed.deterministic)
+      ->check(OneOf({"on", "off"}, {}));
   option("threads", typed.threads, std::string(kThreadsHelp), "N", "")
       ->check(Integers(1, kMaxThreads));
   option("bind-threads", typed.bind_threads,
@@ -239,7 +253,13 @@ ServeOptions Convert(const Typed& typed) {
   options.chat_template = typed.chat_template;
   options.host = typed.host;
   options.port = static_cast<std::uint16_t>(*ParseInteger(typed.port));
-  options.kv_memory = *ParseBytes(typed.kv_memory);
+  if (typed.backend == "cuda") {
+    options.backend = model::Backend::kCuda;
+    options.kv_memory = 0;
+  }
+  options.device = static_cast<std::int32_t>(*ParseInteger(typed.device));
+  options.deterministic = typed.deterministic == "on";
+  if (!typed.kv_memory.empty()) options.kv_memory = *ParseBytes(typed.kv_memory);
   options.page_size = static_cast<std::int32_t>(*ParseInteger(typed.page_size));
   options.kv_format = *kernels::FindKvFormat(typed.kv_dtype);
   options.kv_policy = *ParseKvPolicy(typed.kv_policy);
@@ -293,6 +313,9 @@ Command ParseServe(std::span<const char* const> arguments) {
   if (!IsName(options.served_model_name)) {
     return Refused(absl::StrCat("--served-model-name: ", Quote(options.served_model_name),
                                 " is not 1 to ", kMaxNameBytes, " bytes of UTF-8 in one line"));
+  }
+  if (options.is_null_model() && options.backend == model::Backend::kCuda) {
+    return Refused("--backend cuda: a model without weights is computed by the CPU");
   }
   if (options.is_null_model() && !options.chat_template.empty()) {
     return Refused("--chat-template: a model without weights has a template of its own");

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kernels/kv_shape.h"
+#include "model/model.h"
 #include "radix/prefix_cache.h"
 #include "scheduler/scheduler.h"
 #include "server/eval/configuration.h"
@@ -32,11 +33,14 @@ struct ServeOptions {
   std::string chat_template;  // a file's path; empty: the model's own
   std::string host = "127.0.0.1";
   std::uint16_t port = 8080;                       // 0: a free one
-  std::int64_t kv_memory = std::int64_t{1} << 30;  // bytes
+  std::int64_t kv_memory = std::int64_t{1} << 30;  // bytes; 0: what the device has free
   std::int32_t page_size = 16;                     // tokens
   kernels::KvFormat kv_format = kernels::KvFormat::kF16;
   std::optional<scheduler::KvPolicy> kv_policy;  // of requests that say nothing of it
-  std::int32_t threads = 1;                      // compute threads
+  model::Backend backend = model::Backend::kCpu;
+  std::int32_t device = 0;     // of kCuda
+  bool deterministic = false;  // likewise; the CPU always is
+  std::int32_t threads = 1;    // compute threads
   bool bind_threads = false;
   std::string cpu_variant;              // empty: the quickest that runs
   std::int32_t io_threads = 2;          // follows from the machine

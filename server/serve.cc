@@ -140,6 +140,7 @@ void LogReady(const ServeOptions& options, const ServedModel& model, std::size_t
         static_cast<std::int64_t>(page_bytes) * model.cache.pages + model.facts.kv_open_bytes},
        {"prefix_caching", model.scheduling.prefix_caching == scheduler::PrefixCaching::kOn},
        {"cpu_variant", model.facts.cpu_variant},
+       {"device", model.facts.device},
        {"threads", options.threads},
        {"load_seconds", Seconds(loading)}});
 }
@@ -164,7 +165,8 @@ struct Running {
 void ServeModel(const ServeOptions& options, LoadedModel loaded, http::Server& server,
                 Service& service, Signals& signals, Running& running, Tick started) {
   ServedModel& model = running.model;
-  const EngineOptions engine_options = EngineOptionsOf(options, *loaded.model);
+  EngineOptions engine_options = EngineOptionsOf(options, *loaded.model);
+  engine_options.on_device_failure = [&service] { service.Fail(); };
   model.facts = loaded.model->facts();
   model.codec = std::move(loaded.codec);
   model.cache = engine_options.cache;

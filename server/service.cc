@@ -45,6 +45,11 @@ void Service::Drain() {
   metrics_.Set(Gauge::kReady, 0);
 }
 
+void Service::Fail() {
+  Phase ready = Phase::kReady;  // a server that ends goes on to do so
+  if (phase_.compare_exchange_strong(ready, Phase::kFailed)) metrics_.Set(Gauge::kReady, 0);
+}
+
 const ServedModel* Service::model() const {
   return phase() == Phase::kReady ? model_.load() : nullptr;
 }

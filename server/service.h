@@ -1,7 +1,7 @@
 // What the handlers of one server share: the loaded model's facts, the way to the engine, metrics.
 //
 // Thread safety: everything may be called by any thread once constructed; Publish and Drain are
-// called once each, by the thread that runs the server.
+// called once each, by the thread that runs the server, and Fail by the engine's.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,8 @@
 
 namespace banyan::server {
 
-enum class Phase : std::uint8_t { kLoading, kReady, kDraining };
+// kFailed: what computes has failed, and only another process will do.
+enum class Phase : std::uint8_t { kLoading, kReady, kFailed, kDraining };
 
 // What requests need to know of the model that answers them. Immutable, but for the inbox.
 struct ServedModel {
@@ -48,6 +49,7 @@ class Service {
   void Publish(const ServedModel& model);
   // From now on requests are refused.
   void Drain();
+  void Fail();
 
   Phase phase() const { return phase_.load(); }
   // Null unless the phase is kReady.

@@ -46,6 +46,8 @@ void Telemetry::OnReused(std::int32_t, Tick gap) {
 
 void Telemetry::OnStep(Tick forward) { metrics_.Observe(Histogram::kStep, Seconds(forward)); }
 
+void Telemetry::OnDeviceFailure() { metrics_.Add(Counter::kDeviceFailures); }
+
 void Telemetry::Publish(const scheduler::Stats& scheduler, const radix::Stats& cache, Tick now) {
   auto set = [this](Gauge gauge, std::int64_t value) {
     metrics_.Set(gauge, static_cast<double>(value));

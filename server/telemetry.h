@@ -26,6 +26,7 @@ class Telemetry final : public scheduler::Observer, public radix::Observer {
   void OnReused(std::int32_t pages, Tick gap) override;
 
   void OnStep(Tick forward);
+  void OnDeviceFailure();
   // After every step, and when requests come or go.
   void Publish(const scheduler::Stats& scheduler, const radix::Stats& cache, Tick now);
 

@@ -44,6 +44,7 @@ std::string ModelJson(const std::string& name, std::int64_t created, const Serve
   banyan["page_size"] = model.cache.page_size;
   banyan["pages"] = model.cache.pages;
   if (!model.facts.cpu_variant.empty()) banyan["cpu_variant"] = model.facts.cpu_variant;
+  if (!model.facts.device.empty()) banyan["device"] = model.facts.device;
   if (model.facts.architecture == "null") {
     banyan["note"] = "a model without weights: its answers are a hash of the prompt";
   }

@@ -6,18 +6,21 @@ namespace banyan::server::openai {
 namespace {
 
 constexpr int kLoadingRetrySeconds = 2;
-constexpr int kDrainingRetrySeconds = 10;  // by then another server has taken over
+constexpr int kOtherRetrySeconds = 10;  // by then another server has taken over
 
 }  // namespace
 
 http::Error NotReady(Phase phase) {
   const bool loading = phase == Phase::kLoading;
-  return http::Error{
-      .status = 503,
-      .code = "not_ready",
-      .message = loading ? "The model is being loaded." : "The server is shutting down.",
-      .param = "",
-      .retry_after_seconds = loading ? kLoadingRetrySeconds : kDrainingRetrySeconds};
+  return http::Error{.status = 503,
+                     .code = "not_ready",
+                     .message = loading ? "The model is being loaded."
+                                : phase == Phase::kFailed
+                                    ? "What computes has failed; the server has to be "
+                                      "started again."
+                                    : "The server is shutting down.",
+                     .param = "",
+                     .retry_after_seconds = loading ? kLoadingRetrySeconds : kOtherRetrySeconds};
 }
 
 boost::asio::awaitable<void> Refuse(Service& service, http::Responder& responder,

@@ -13,7 +13,12 @@ namespace {
 
 using boost::asio::awaitable;
 
-awaitable<void> Health(Service&, const http::Request&, http::Responder& responder) {
+// Alive is what need not be started again.
+awaitable<void> Health(Service& service, const http::Request&, http::Responder& responder) {
+  if (service.phase() == Phase::kFailed) {
+    co_await responder.SendError(NotReady(Phase::kFailed));
+    co_return;
+  }
   co_await Reply(responder, R"({"status":"ok"})");
 }
 

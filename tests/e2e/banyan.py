@@ -27,9 +27,9 @@ def environment(**variables):
     return env
 
 
-def run(*arguments, **variables):
+def run(*arguments, binary=BINARY, **variables):
     """Runs the binary to its end: (exit code, stdout, stderr)."""
-    done = subprocess.run([BINARY, *map(str, arguments)], env=environment(**variables),
+    done = subprocess.run([binary, *map(str, arguments)], env=environment(**variables),
                           capture_output=True, text=True, timeout=PATIENCE)
     return done.returncode, done.stdout, done.stderr
 
@@ -48,9 +48,9 @@ def eventually(condition, what):
 class Server:
     """One `banyan serve` on a free port of 127.0.0.1, ready."""
 
-    def __init__(self, *arguments, model="null", stderr=None):
+    def __init__(self, *arguments, model="null", stderr=None, binary=BINARY):
         self.log = tempfile.NamedTemporaryFile(prefix="banyan-e2e-", suffix=".log", mode="w+")
-        command = [BINARY, "serve", "--model", model, "--port", "0", *map(str, arguments)]
+        command = [binary, "serve", "--model", model, "--port", "0", *map(str, arguments)]
         self.process = subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE,
                                         stderr=stderr or self.log, text=True)
         watchdog = threading.Timer(PATIENCE, self.process.kill)
@@ -221,9 +221,9 @@ def text_of(events):
 
 
 @contextlib.contextmanager
-def serving(*arguments, model="null"):
+def serving(*arguments, model="null", binary=BINARY):
     """A server for one test; it must end well."""
-    server = Server(*arguments, model=model)
+    server = Server(*arguments, model=model, binary=binary)
     try:
         yield server
     except BaseException:

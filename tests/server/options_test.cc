@@ -217,13 +217,34 @@ TEST(Options, PagesHaveOneOfFiveFormats) {
 }
 
 TEST(Options, WhatIsNotThereYetIsRefusedByName) {
-  EXPECT_THAT(Refused({"--backend", "cuda"}),
-              AllOf(HasSubstr("--backend"), HasSubstr("'cuda' is not supported yet")));
   EXPECT_THAT(Refused({"--kv-dtype", "f32"}), HasSubstr("'f32' is not supported yet"));
   EXPECT_THAT(Refused({"--backend", "abacus"}), HasSubstr("'abacus' is not known"));
   EXPECT_THAT(Refused({"--log-format", "xml"}), HasSubstr("text or json"));
   EXPECT_THAT(Refused({"--api-keys", "file"}), HasSubstr("--api-keys"));
   EXPECT_THAT(std::get<Exit>(Parse({"frobnicate"})).text, HasSubstr("frobnicate"));
+}
+
+TEST(Options, TheBackendIsTheCpuOrADevice) {
+  EXPECT_EQ(Accepted({}).backend, model::Backend::kCpu);
+  EXPECT_EQ(Accepted({"--backend", "cpu"}).kv_memory, std::int64_t{1} << 30);
+  const auto accepted = [](std::vector<const char*> arguments) {
+    arguments.insert(arguments.begin(), {"serve", "--model", "some.gguf", "--backend", "cuda"});
+    return std::get<ServeOptions>(Parse(std::move(arguments)));
+  };
+  const ServeOptions device = accepted({});
+  EXPECT_EQ(device.backend, model::Backend::kCuda);
+  EXPECT_EQ(device.device, 0);
+  EXPECT_EQ(device.kv_memory, 0) << "what it has free";
+  EXPECT_FALSE(device.deterministic);
+  const ServeOptions second =
+      accepted({"--device", "1", "--deterministic", "on", "--kv-memory", "2GiB"});
+  EXPECT_EQ(second.device, 1);
+  EXPECT_EQ(second.kv_memory, std::int64_t{2} << 30);
+  EXPECT_TRUE(second.deterministic);
+  EXPECT_THAT(Refused({"--backend", "cuda"}), HasSubstr("a model without weights"));
+  EXPECT_THAT(Refused({"--device", "-1"}), HasSubstr("--device"));
+  EXPECT_THAT(Refused({"--device", "1024"}), HasSubstr("--device"));
+  EXPECT_THAT(Refused({"--deterministic", "yes"}), HasSubstr("--deterministic"));
 }
 
 TEST(Options, APolicyOfWhatIsKept) {
@@ -389,6 +410,8 @@ TEST(Options, HelpNamesEveryOptionWithItsDefaultAndVariable) {
                              "--page-size",
                              "--kv-dtype",
                              "--backend",
+                             "--device",
+                             "--deterministic",
                              "--cpu-variant",
                              "--threads",
                              "--max-batch-tokens",
