@@ -7,16 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "kernels/cuda/emulation/trial.h"
 #include "tests/cuda/rig.h"
 
 namespace banyan::kernels::cuda::testing {
 namespace {
-
-using emulation::Trial;
-using ::testing::IsEmpty;
 
 // How rows may attend: in pieces of a chunk, or each to all that it sees.
 constexpr TileRules kByChunks{.whole_blocks = 1000};
@@ -150,19 +145,6 @@ TEST(Attend, AValueThatIsNotFiniteShowsToThoseThatSeeItAndToNoOther) {
       for (auto row = got.begin() + seen; row != got.end(); row += 2 * 16)
         EXPECT_FALSE(std::all_of(row, row + 16, [](float x) { return std::isfinite(x); }));
     }
-  }
-}
-
-TEST(Attend, BitsDoNotDependOnTheOrderOfThreadsAndNothingRaces) {
-  const Heads h{4, 2, 64, 16, KvFormat::kInt8};
-  const Sequences sequences(h, {300, 33}, 5);
-  const Rows q = Queries(h, 2 * 16, 6);
-  const Asked asked{.rows = 16, .rules = kWhole};
-  const Row expected = sequences.Attend(q, asked);
-  for (std::uint64_t seed = 0; seed < 2; ++seed) {
-    Trial trial({.seed = seed});
-    EXPECT_EQ(sequences.Attend(q, asked), expected);
-    EXPECT_THAT(trial.failures(), IsEmpty());
   }
 }
 

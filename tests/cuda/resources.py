@@ -3,9 +3,8 @@
 
     resources.py [--write docs/gpu.md] BUILD...     (the folders of builds with BANYAN_CUDA)
 
-Exit status 1, and a line for each: a kernel that spills registers and is not in spills.txt with as many bytes, one in
-spills.txt that spills less, one that takes more shared memory than a block may have, one of whose launch nothing is known
-here. --write puts the table into a page, between its marks.
+Exit status 1, and a line for each: a kernel that spills other than spills.txt says, one that takes more shared memory than
+a block may have, one of whose launch nothing is known here. --write puts the table into a page, between its marks.
 """
 import argparse
 import collections
@@ -14,8 +13,10 @@ import re
 import subprocess
 import sys
 
+import marks
+
 SPILLS = pathlib.Path(__file__).with_name("spills.txt")
-BEGIN, END = "<!-- resources: ./dev cuda -->", "<!-- end -->"
+MARK = "<!-- resources: ./dev cuda -->"
 FORMATS = ["f16", "bf16", "fp8", "int8", "int4"]
 
 # Of a multiprocessor, by compute capability: warps, blocks, bytes of shared memory; and of a block, bytes that it may
@@ -138,11 +139,14 @@ def examine(uses, problems):
         if static + dynamic > LIMITS[architecture][3]:
             problems.append(f"{architecture} {name}: {static + dynamic} bytes of shared memory, which no block may have")
             continue
-        expected = listed.get((architecture, name), 0)
+        expected = listed.pop((architecture, name), 0)
         if spill != expected:
             problems.append(f"{architecture} {name}: spills {spill} bytes, spills.txt says {expected}")
         share = occupancy(architecture, threads, registers, static + dynamic)
         kernels[kernel][architecture][name] = Use(registers, spill, static, dynamic, threads, share)
+    compiled = {architecture for architecture, _ in uses}
+    problems += [f"{architecture} {name}: spills.txt lists it, and it was not compiled" for architecture, name in listed
+                 if architecture in compiled]
     return kernels
 
 
@@ -187,9 +191,7 @@ def main():
     text = table(kernels, [architecture for architecture in LIMITS if architecture in found])
     print(text)
     if options.write:
-        page = options.write.read_text()
-        before, rest = page.split(BEGIN)
-        options.write.write_text(before + BEGIN + "\n" + text + "\n" + END + rest.split(END, 1)[1])
+        marks.put(options.write, MARK, text)
     return 0
 
 
