@@ -97,10 +97,18 @@ def model(report, shape):
     return "\n\n".join(parts)
 
 
+def replay(report):
+    rows = [[one["prefix_caching"], f"{one['requests']:,}", f"{one['hit_rate']:.0%}", number(one["per_second"]),
+             number(one["ttft_p50_ms"]), number(one["ttft_p99_ms"])] for one in report.of("replay", "replay")]
+    head = ["prefix caching", "requests", "tokens cached", "tokens/s", "ms to the first token, median", "99th percentile"]
+    return rows and ("32 conversations at once, made up by `banyan-loadtest`, with a model of SmolLM2's shape:\n\n" +
+                     table(head, rows))
+
+
 def text(report):
     shapes = dict.fromkeys(one["step"] for one in report.measurements if one["what"] == "load")
     parts = [f"Measured on: {(report.device or 'a device that nvidia-smi did not name').strip()}. {checks(report)}",
-             attention(report), *(model(report, shape) for shape in shapes)]
+             attention(report), *(model(report, shape) for shape in shapes), replay(report)]
     missing = ", ".join(f"`{one['step']}` ({one['why']})" for one in report.failed)
     if missing:
         parts.append(f"Did not come off: {missing}.")

@@ -4,8 +4,8 @@
     on_device.py FOLDER OUT [SECONDS]     FOLDER as pack.py made it; OUT gets gpu.json and a log of each step
 
 Whether there is a device that these programs run on; whether kernels are right, whether whole models give the CPU's logits,
-whether the server's answers are the same bits however they are computed; then how quick attention, models, and the same
-shapes in PyTorch are. Exit status 1 when a check failed; a measurement that did not come off is only told.
+whether the server's answers are the same bits however they are computed; then how quick attention, models, the same shapes
+in PyTorch, and the server under load are. Exit status 1 when a check failed; a measurement that did not come off is only told.
 """
 import json
 import os
@@ -105,6 +105,10 @@ def main():
         session.measure(shape, [programs / "banyan_bench_cuda", shape, "1"], 120)
         session.measure(f"torch-{shape}", [*torch, shape, "1"], 90, dict(os.environ))
         session.write()
+    session.measure("replay", [sys.executable, session.folder / "tests/device_replay.py",
+                               session.folder / "smollm2-135m.gguf.xz", "8"], 90,
+                    {**session.environment, **server, "BANYAN_LOADTEST": str(programs / "banyan-loadtest")})
+    session.write()
     return 0 if passed else 1
 
 

@@ -7,18 +7,22 @@
 Left out are what comes with such a machine: libc and its kin, the driver, and cuBLASLt, which is larger than all that may
 be carried (FOLDER must be under 64 MiB) and is there with the toolkit or with PyTorch.
 """
+import lzma
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAMS = ["server/banyan", "tests/bench/banyan_bench_cuda", "tests/bench/banyan_bench_cuda_attention"]
-FILES = ["tests/e2e/banyan.py", "tests/e2e/conftest.py", "tests/e2e/test_cuda.py", "tests/bench/device_torch.py",
-         "tests/cuda/on_device.py"]
+PROGRAMS = ["server/banyan", "loadtest/banyan-loadtest", "tests/bench/banyan_bench_cuda",
+            "tests/bench/banyan_bench_cuda_attention"]
+FILES = ["tests/e2e/banyan.py", "tests/e2e/conftest.py", "tests/e2e/test_cuda.py", "tests/bench/device_replay.py",
+         "tests/bench/device_torch.py", "tests/cuda/on_device.py"]
 THERE = re.compile(r"lib(c|m|dl|rt|pthread|resolv|cuda|cublasLt)\.so|ld-linux|linux-vdso")
 MOST_BYTES = 64 << 20
+COMPRESSION = [{"id": lzma.FILTER_LZMA2, "preset": 1, "dict_size": 8 << 20}]  # over what a made-up model's numbers take
 
 
 def libraries(program):
@@ -44,8 +48,13 @@ def main():
     for name in FILES:
         shutil.copy(ROOT / name, folder / "tests")
     sys.path.insert(0, str(ROOT / "tests/e2e"))
-    import tiny_gguf  # pylint: disable=import-outside-toplevel
-    tiny_gguf.write(folder / "tiny.gguf")
+    import made_up_gguf  # pylint: disable=import-outside-toplevel
+    made_up_gguf.write(folder / "tiny.gguf")
+    with tempfile.TemporaryDirectory() as scratch:
+        made_up_gguf.write(pathlib.Path(scratch) / "model.gguf", made_up_gguf.SMOLLM2_135M)
+        with open(pathlib.Path(scratch) / "model.gguf", "rb") as model, \
+                lzma.open(folder / "smollm2-135m.gguf.xz", "wb", filters=COMPRESSION) as packed:
+            shutil.copyfileobj(model, packed)
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     print(f"{folder}: {size / (1 << 20):.1f} MiB")
     return 0 if size < MOST_BYTES else f"pack.py: more than {MOST_BYTES >> 20} MiB, which is the most that is carried"

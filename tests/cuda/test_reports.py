@@ -21,6 +21,8 @@ FOUND = {
         {"step": "tiny", "what": "decode", "sequences": 1, "context": 512, **RATES},
         {"step": "tiny", "what": "cached", "tokens": 1024, "uncached_ms": 30.0, "cached_ms": 1.5},
         {"step": "torch-tiny", "what": "decode", "sequences": 1, "context": 512, "per_second": 100.0},
+        {"step": "replay", "what": "replay", "prefix_caching": "on", "requests": 1200, "hit_rate": 0.75,
+         "per_second": 9000.0, "ttft_p50_ms": 12.5, "ttft_p99_ms": 140.0},
     ],
 }
 
@@ -36,6 +38,7 @@ def test_a_device_is_measured_against_its_roofs_and_pytorch(tmp_path):
     assert "| decode, 1 x 512 tokens | 50 | 100 | 0.50 |" in text
     assert "reads its weights at 2,000 GB/s (50%)" in text
     assert "| 1,024 | 30 | 1.5 |" in text
+    assert "| on | 1,200 | 75% | 9,000 | 12.5 | 140 |" in text
     assert "`torch-llama3-8b` (timeout)" in text
     assert "Not yet measured" not in text and "ptxas" in text, "all between the marks, and no more"
 

@@ -18,9 +18,9 @@ def tiny(tmp_path_factory):
     """A model that is small enough to be emulated."""
     if "BANYAN_TINY" in os.environ:  # one that was carried to a machine with a device
         return os.environ["BANYAN_TINY"]
-    import tiny_gguf  # pylint: disable=import-outside-toplevel
+    import made_up_gguf  # pylint: disable=import-outside-toplevel
     path = tmp_path_factory.mktemp("cuda") / "tiny.gguf"
-    tiny_gguf.write(path)
+    made_up_gguf.write(path)
     return str(path)
 
 
