@@ -53,16 +53,14 @@ std::int64_t Reading::MostTokens() const {
 // As many as the next token needs, once it is written to `slot`.
 std::int64_t Reading::PagesAt(std::int64_t slot) const {
   const std::int64_t end = slot / page_size_ + 1;
-  if (policy_ == nullptr) return end;
-  const scheduler::Policy::Unseen unseen = policy_->unseen(use_.tokens);
-  return end - std::max<std::int64_t>(0, unseen.until - unseen.front);
+  return policy_ == nullptr ? end : end - policy_->unseen(use_.tokens).pages();
 }
 
 // Gives up the pages that no token from the next one on sees.
 void Reading::Drop() {
   if (policy_ == nullptr) return;
   const scheduler::Policy::Unseen unseen = policy_->unseen(use_.tokens);
-  const std::int64_t more = unseen.until - unseen.front - gap_.dropped;
+  const std::int64_t more = unseen.pages() - gap_.dropped;
   if (more <= 0) return;
   gap_.front = unseen.front;
   const auto first = pages_.begin() + gap_.front;

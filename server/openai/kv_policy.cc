@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "scheduler/policies/policy.h"
 #include "server/kv_policy.h"
 
 namespace banyan::server::openai {
@@ -88,8 +89,9 @@ Result<std::optional<KvPolicy>> PolicyFor(const ServedModel& model, const AskedP
 }
 
 std::int64_t MostTokens(const ServedModel& model, const std::optional<KvPolicy>& policy) {
-  const bool streams = policy && policy->type == KvPolicy::Type::kStreaming;
-  return streams ? scheduler::kMaxPolicyTokens : model.scheduling.context_length;
+  if (!policy) return model.scheduling.context_length;
+  const auto made = MakePolicy(*policy, model.cache.page_size, model.scheduling.max_batch_tokens);
+  return made->is_endless() ? scheduler::kMaxPolicyTokens : model.scheduling.context_length;
 }
 
 }  // namespace banyan::server::openai
