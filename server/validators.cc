@@ -1,11 +1,15 @@
 #include "server/validators.h"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "model/model.h"
 #include "server/quantity.h"
 
 namespace banyan::server {
@@ -42,6 +46,16 @@ CLI::Validator Durations(std::int64_t low_ms, std::int64_t high_ms) {
     return duration->count();
   };
   return Between(parse, low_ms, high_ms, absl::StrCat(low_ms, "ms"), absl::StrCat(high_ms, "ms"));
+}
+
+CLI::Validator CpuVariant() {
+  auto check = [](const std::string& text) -> std::string {
+    const std::vector<std::string> names = model::CpuVariants();
+    if (text == "auto" || std::find(names.begin(), names.end(), text) != names.end()) return "";
+    return absl::StrCat("this machine does not run '", text, "' (use auto, ",
+                        absl::StrJoin(names, ", "), ")");
+  };
+  return CLI::Validator(check, "");
 }
 
 }  // namespace banyan::server

@@ -1,7 +1,7 @@
 #include "server/eval/command_line.h"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -9,8 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/limits.h"
-#include "server/fail.h"
-#include "server/processors.h"
+#include "server/arguments.h"
 #include "server/quantity.h"
 #include "server/validators.h"
 
@@ -75,26 +74,16 @@ void Declare(CLI::App& app, Typed& typed) {
   app.get_formatter()->column_width(26);
 }
 
-Exit Refused(absl::string_view reason) {
-  return Exit{1, FailureLine(absl::StrCat(reason, " (see banyan eval --help)"))};
-}
-
 }  // namespace
 
 Command ParseEval(std::span<const char* const> arguments) {
   CLI::App app("Measures what small KV pages cost in quality.", "banyan eval");
   Typed typed;
   Declare(app, typed);
-  try {
-    app.parse(static_cast<int>(arguments.size()), arguments.data());
-  } catch (const CLI::CallForHelp&) {
-    return Exit{0, app.help()};
-  } catch (const CLI::Error& error) {
-    return Refused(error.what());
-  }
+  if (std::optional<Exit> exit = ParseArguments(app, arguments)) return *std::move(exit);
   auto configurations = ParseConfigurations(typed.configs);
   if (!configurations.ok()) {
-    return Refused(absl::StrCat("--configs: ", configurations.status().message()));
+    return Refuse(app, absl::StrCat("--configs: ", configurations.status().message()));
   }
   EvalOptions options;
   options.model = typed.model;
@@ -103,8 +92,7 @@ Command ParseEval(std::span<const char* const> arguments) {
   options.tokens = *ParseInteger(typed.tokens);
   if (!typed.context.empty()) options.context = *ParseInteger(typed.context);
   options.passkeys = static_cast<std::int32_t>(*ParseInteger(typed.passkeys));
-  options.threads = typed.threads.empty() ? std::min(UsableProcessors(), kMaxThreads)
-                                          : static_cast<std::int32_t>(*ParseInteger(typed.threads));
+  options.threads = ThreadsOf(typed.threads);
   options.json = typed.json;
   options.svg = typed.svg;
   options.markdown = typed.markdown;

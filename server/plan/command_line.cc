@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/limits.h"
-#include "server/fail.h"
+#include "server/arguments.h"
 #include "server/plan/shape_text.h"
 #include "server/quantity.h"
 #include "server/validators.h"
@@ -85,10 +85,6 @@ void Declare(CLI::App& app, Typed& typed) {
   app.get_formatter()->column_width(26);
 }
 
-Exit Refused(absl::string_view reason) {
-  return Exit{1, FailureLine(absl::StrCat(reason, " (see banyan plan --help)"))};
-}
-
 std::int64_t NumberOr0(const std::string& typed) {
   return typed.empty() ? 0 : *ParseInteger(typed);
 }
@@ -104,25 +100,19 @@ Command ParsePlan(std::span<const char* const> arguments) {
   CLI::App app("Plans the memory of a model and its users.", "banyan plan");
   Typed typed;
   Declare(app, typed);
-  try {
-    app.parse(static_cast<int>(arguments.size()), arguments.data());
-  } catch (const CLI::CallForHelp&) {
-    return Exit{0, app.help()};
-  } catch (const CLI::Error& error) {
-    return Refused(error.what());
-  }
+  if (std::optional<Exit> exit = ParseArguments(app, arguments)) return *std::move(exit);
   if (typed.model.empty() == typed.shape.empty()) {
-    return Refused(typed.model.empty() ? "MODEL or --shape is needed"
-                                       : "MODEL and --shape exclude each other");
+    return Refuse(app, typed.model.empty() ? "MODEL or --shape is needed"
+                                           : "MODEL and --shape exclude each other");
   }
   if (!typed.memory.empty() && !typed.kv_memory.empty()) {
-    return Refused("--memory and --kv-memory exclude each other");
+    return Refuse(app, "--memory and --kv-memory exclude each other");
   }
   PlanOptions options;
   options.source = typed.shape.empty() ? typed.model : typed.shape;
   if (!typed.shape.empty()) {
     absl::StatusOr<CacheShape> shape = ParseShape(typed.shape);
-    if (!shape.ok()) return Refused(absl::StrCat("--shape: ", shape.status().message()));
+    if (!shape.ok()) return Refuse(app, absl::StrCat("--shape: ", shape.status().message()));
     options.shape = *std::move(shape);
   }
   options.workload.page_size = *ParseInteger(typed.page_size);

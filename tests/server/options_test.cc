@@ -218,10 +218,12 @@ TEST(Options, PagesHaveOneOfFiveFormats) {
 
 TEST(Options, WhatIsNotThereYetIsRefusedByName) {
   EXPECT_THAT(Refused({"--kv-dtype", "f32"}), HasSubstr("'f32' is not supported yet"));
-  EXPECT_THAT(Refused({"--backend", "abacus"}), HasSubstr("'abacus' is not known"));
+  EXPECT_THAT(Refused({"--backend", "abacus"}),
+              AllOf(HasSubstr("'abacus' is not known"), HasSubstr("(see banyan serve --help)")));
   EXPECT_THAT(Refused({"--log-format", "xml"}), HasSubstr("text or json"));
   EXPECT_THAT(Refused({"--api-keys", "file"}), HasSubstr("--api-keys"));
-  EXPECT_THAT(std::get<Exit>(Parse({"frobnicate"})).text, HasSubstr("frobnicate"));
+  EXPECT_EQ(std::get<Exit>(Parse({"frobnicate"})).text,
+            "banyan: 'frobnicate' is no command (see banyan --help)");
 }
 
 TEST(Options, TheBackendIsTheCpuOrADevice) {
