@@ -7,13 +7,12 @@
 #include <fstream>
 #include <iterator>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "server/eval/configuration.h"
 #include "server/eval/output.h"
-#include "server/options.h"
+#include "tests/server/parsed.h"
 
 namespace banyan::server {
 namespace {
@@ -21,7 +20,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 Command Parse(std::vector<const char*> arguments) {
   arguments.insert(arguments.begin(), {"banyan", "eval"});
@@ -30,21 +28,7 @@ Command Parse(std::vector<const char*> arguments) {
 
 EvalOptions Accepted(std::vector<const char*> arguments) {
   arguments.insert(arguments.begin(), {"--model", "m.gguf", "--text", "t.txt"});
-  const Command parsed = Parse(std::move(arguments));
-  if (const auto* exit = std::get_if<Exit>(&parsed)) {
-    ADD_FAILURE() << exit->text;
-    return {};
-  }
-  return std::get<EvalOptions>(parsed);
-}
-
-// The line that refuses, or "accepted".
-std::string RefusedLine(const Command& parsed) {
-  const auto* exit = std::get_if<Exit>(&parsed);
-  if (exit == nullptr) return "accepted";
-  EXPECT_EQ(exit->code, 1);
-  EXPECT_THAT(exit->text, Not(HasSubstr("\n"))) << "one line";
-  return exit->text;
+  return AcceptedAs<EvalOptions>(Parse(std::move(arguments)));
 }
 
 std::string Refused(std::vector<const char*> arguments) {

@@ -14,13 +14,13 @@
 #include "absl/strings/str_cat.h"
 #include "model/model.h"
 #include "server/quantity.h"
+#include "tests/server/parsed.h"
 
 namespace banyan::server {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 Command Parse(std::vector<const char*> arguments) {
   unsetenv("BANYAN_MODEL");  // where the tests of other rooms find a model
@@ -30,22 +30,12 @@ Command Parse(std::vector<const char*> arguments) {
 
 ServeOptions Accepted(std::vector<const char*> arguments) {
   arguments.insert(arguments.begin(), {"serve", "--model", "null"});
-  auto parsed = Parse(std::move(arguments));
-  if (const auto* exit = std::get_if<Exit>(&parsed)) {
-    ADD_FAILURE() << exit->text;
-    return {};
-  }
-  return std::get<ServeOptions>(parsed);
+  return AcceptedAs<ServeOptions>(Parse(std::move(arguments)));
 }
 
 std::string Refused(std::vector<const char*> arguments) {
   arguments.insert(arguments.begin(), {"serve", "--model", "null"});
-  auto parsed = Parse(std::move(arguments));
-  const auto* exit = std::get_if<Exit>(&parsed);
-  if (exit == nullptr) return "accepted";
-  EXPECT_EQ(exit->code, 1);
-  EXPECT_THAT(exit->text, Not(HasSubstr("\n"))) << "one line";
-  return exit->text;
+  return RefusedLine(Parse(std::move(arguments)));
 }
 
 TEST(Options, DefaultsAreThoseOfTheHelp) {
@@ -379,11 +369,7 @@ TEST(ModelOptions, WithoutAHomeThePlaceMustBeNamed) {
 
 TEST(ModelOptions, WhatIsMissingOrUnknownIsNamed) {
   const auto refused = [](std::vector<const char*> arguments) {
-    const auto parsed = Parse(std::move(arguments));
-    const Exit exit = std::get<Exit>(parsed);
-    EXPECT_EQ(exit.code, 1);
-    EXPECT_THAT(exit.text, Not(HasSubstr("\n"))) << "one line";
-    return exit.text;
+    return RefusedLine(Parse(std::move(arguments)));
   };
   EXPECT_THAT(refused({"model"}), HasSubstr("banyan model --help"));
   EXPECT_THAT(refused({"model", "sell"}), HasSubstr("sell"));

@@ -6,9 +6,9 @@
 #include <variant>
 #include <vector>
 
-#include "server/options.h"
 #include "server/plan/command.h"
 #include "server/plan/shape_text.h"
+#include "tests/server/parsed.h"
 #include "tests/server/plan_configs.h"
 
 namespace banyan::server {
@@ -25,21 +25,11 @@ Command Parse(std::vector<const char*> arguments) {
 }
 
 PlanOptions Accepted(std::vector<const char*> arguments) {
-  const Command parsed = Parse(std::move(arguments));
-  if (const auto* exit = std::get_if<Exit>(&parsed)) {
-    ADD_FAILURE() << exit->text;
-    return {};
-  }
-  return std::get<PlanOptions>(parsed);
+  return AcceptedAs<PlanOptions>(Parse(std::move(arguments)));
 }
 
 std::string Refused(std::vector<const char*> arguments) {
-  const Command parsed = Parse(std::move(arguments));
-  const auto* exit = std::get_if<Exit>(&parsed);
-  if (exit == nullptr) return "accepted";
-  EXPECT_EQ(exit->code, 1);
-  EXPECT_THAT(exit->text, Not(HasSubstr("\n"))) << "one line";
-  return exit->text;
+  return RefusedLine(Parse(std::move(arguments)));
 }
 
 // With a shape; "accepted", or the line that refuses.
