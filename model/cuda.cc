@@ -18,17 +18,7 @@ using kernels::CudaBackend;
 using kernels::cuda::Gemm;
 
 // What the kernels take; the CPU's take more.
-absl::Status CheckKernels(const DecoderShape& shape, kernels::KvFormat format) {
-  if (!CudaBackend::HasPagesIn(format)) {
-    std::string names;
-    for (const kernels::KvFormat one : kernels::kKvFormats) {
-      if (!CudaBackend::HasPagesIn(one)) continue;
-      absl::StrAppend(&names, names.empty() ? "" : ", ", std::string(kernels::LayoutOf(one).name));
-    }
-    return absl::UnimplementedError(absl::StrCat("a device has no pages in ",
-                                                 std::string(kernels::LayoutOf(format).name),
-                                                 " (use ", names, ")"));
-  }
+absl::Status CheckKernels(const DecoderShape& shape) {
   constexpr std::int32_t kUnit = 8;  // numbers of 16 bits in the vectors that are read
   const auto check = [](bool holds, const char* what, std::int32_t value, const char* allowed) {
     return holds ? absl::OkStatus()
@@ -62,7 +52,7 @@ absl::StatusOr<std::unique_ptr<Model>> LoadOnCuda(const File& file, TensorSet& t
                                                   const Options& options,
                                                   std::string_view architecture,
                                                   const DecoderShape& shape) {
-  if (absl::Status status = CheckKernels(shape, options.kv_format); !status.ok()) return status;
+  if (absl::Status status = CheckKernels(shape); !status.ok()) return status;
   std::string why;
   std::unique_ptr<CudaBackend> backend = CudaBackend::Create(
       {.device = options.device,

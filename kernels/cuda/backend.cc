@@ -138,6 +138,8 @@ void CudaBackend::Reserve(const StepSizes& sizes) {
   state.ids.Grow(BytesOf(sizes.rows, sizeof(std::int32_t)));
   state.greatest_ids.Grow(BytesOf(sizes.logit_rows, sizeof(std::int32_t)));
   state.GrowPartials(std::int64_t{kMaxItems} * sizes.heads, sizes.head_dim);
+  state.sinks_q.Grow(
+      BytesOf(std::int64_t{sizes.rows} * sizes.heads * sizes.head_dim, sizeof(float)));
 }
 
 std::int64_t CudaBackend::FreeBytes() const {
@@ -448,12 +450,8 @@ void CudaBackend::ReadRow(const Activations& x, std::int32_t row, std::span<floa
   cuda::Synchronize(state_->stream());
 }
 
-bool CudaBackend::HasPagesIn(KvFormat format) {
-  return std::ranges::count(cuda::kPageFormats, format) == 1;
-}
-
 std::int64_t CudaBackend::PageBytes(const KvShape& shape) {
-  return cuda::ViewPages(shape, nullptr).page_bytes;
+  return cuda::PageMemory::ViewOf(shape).page_bytes;
 }
 
 bool CudaBackend::AllocatePages(const KvShape& shape) {

@@ -123,7 +123,6 @@ class CudaBackend {
   void Compact(std::span<const KvCompaction> compactions);
   void ReadRow(const Activations& x, std::int32_t row, std::span<float> out) const;
 
-  static bool HasPagesIn(KvFormat format);
   static std::int64_t PageBytes(const KvShape& shape);
   bool AllocatePages(const KvShape& shape);
   std::size_t page_bytes() const;

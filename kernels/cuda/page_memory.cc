@@ -25,7 +25,7 @@ bool PageMemory::Allocate(const KvShape& shape) {
   *this = PageMemory();
   const bool seals = SealsPages(shape.format);
   Require(!seals || shape.open_pages > 0, "sealed pages have open ones beside them");
-  KvPages view{.pages = seals ? ViewSealedPages(shape, nullptr) : ViewPages(shape, nullptr)};
+  KvPages view{.pages = ViewOf(shape)};
   if (seals)
     view.open = {ViewPages(InHalves(shape, shape.layers), nullptr),
                  ViewPages(InHalves(shape, 1), nullptr)};

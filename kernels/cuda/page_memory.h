@@ -14,6 +14,11 @@ namespace banyan::kernels::cuda {
 
 class PageMemory {
  public:
+  // A pool's pages, without their memory.
+  static PageView ViewOf(const KvShape& shape) {
+    return SealsPages(shape.format) ? ViewSealedPages(shape, nullptr) : ViewPages(shape, nullptr);
+  }
+
   // What was there before is given up. False when the memory cannot be had.
   bool Allocate(const KvShape& shape);
   // Room for so many staged pages; what was in them is lost. Throws std::bad_alloc.

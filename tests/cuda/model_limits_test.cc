@@ -40,6 +40,18 @@ TEST(CudaModel, PagesAreCountedAsTheyAreAllocated) {
   EXPECT_EQ(device->facts().kv_bytes_per_token, 2 * 48);
 }
 
+TEST(CudaModel, SealedPagesAreTheCpusAndOpenOnesBesideThemAreCounted) {
+  const TinyOptions tiny = {.head_dim = 32, .rope_dims = 32};
+  const std::unique_ptr<Model> cpu = Load(tiny, OptionsOf(Backend::kCpu, KvFormat::kInt4));
+  const std::unique_ptr<Model> device = Load(tiny, OptionsOf(Backend::kCuda, KvFormat::kInt4));
+  ASSERT_TRUE(cpu != nullptr && device != nullptr);
+  EXPECT_TRUE(device->facts().seals_pages);
+  EXPECT_EQ(device->page_bytes(), cpu->page_bytes());
+  EXPECT_EQ(device->pages(), cpu->pages());
+  EXPECT_GT(device->facts().kv_open_bytes, 0);
+  EXPECT_EQ(device->facts().kv_open_bytes, cpu->facts().kv_open_bytes);
+}
+
 TEST(CudaModel, RefusesWhatItsKernelsDoNotTake) {
   const auto refusal = [](const TinyOptions& tiny, const Options& options) {
     return Model::Load(OpenBytes(TinyModel(tiny).Write()), options).status();
@@ -56,25 +68,27 @@ TEST(CudaModel, RefusesWhatItsKernelsDoNotTake) {
   const absl::Status absent = refusal({}, options);
   EXPECT_EQ(absent.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(absent.message()), HasSubstr("no device 7"));
-  options = OptionsOf(Backend::kCuda, KvFormat::kInt4);
-  options.page_size = 16;
-  const absl::Status sealed = refusal({.head_dim = 32, .rope_dims = 32}, options);
-  EXPECT_EQ(sealed.code(), absl::StatusCode::kUnimplemented);
-  EXPECT_THAT(std::string(sealed.message()), HasSubstr("no pages in int4 (use f16"));
 }
 
+// Open pages of 48 sequences take 96 MiB of it.
 TEST(CudaModel, TakesWhatTheDeviceHasFreeForPages) {
-  Options options = OptionsOf(Backend::kCuda);
-  options.kv_memory = 0;
-  const std::size_t before = kernels::cuda::FreeBytes();
-  const std::unique_ptr<Model> device = Load({}, options);
-  ASSERT_NE(device, nullptr);
-  const std::size_t pool = device->page_bytes() * static_cast<std::size_t>(device->pages());
-  EXPECT_GT(pool, before / 2);
-  const std::size_t left = kernels::cuda::FreeBytes();
-  EXPECT_GE(left, std::size_t{64} << 20) << "for the tables of large steps";
-  EXPECT_LT(left, std::size_t{192} << 20);
-  LogitsInChunks(*device, Prompt(100), 16, Table(device->pages() - 10));
+  const TinyOptions tiny = {.kv_heads = 4, .head_dim = 64, .rope_dims = 64};
+  for (const KvFormat format : {KvFormat::kF16, KvFormat::kInt4}) {
+    Options options = OptionsOf(Backend::kCuda, format);
+    options.kv_memory = 0;
+    options.page_size = 1024;
+    options.max_sequences = 48;
+    const std::size_t before = kernels::cuda::FreeBytes();
+    const std::unique_ptr<Model> device = Load(tiny, options);
+    ASSERT_NE(device, nullptr);
+    EXPECT_EQ(device->facts().kv_open_bytes, format == KvFormat::kInt4 ? 96 << 20 : 0);
+    const std::size_t pool = device->page_bytes() * static_cast<std::size_t>(device->pages());
+    EXPECT_GT(pool, before / 3);
+    const std::size_t left = kernels::cuda::FreeBytes();
+    EXPECT_GE(left, std::size_t{64} << 20) << "for the tables of large steps";
+    EXPECT_LT(left, std::size_t{192} << 20);
+    LogitsInChunks(*device, Prompt(100), 16, Table(device->pages() - 10));
+  }
 }
 
 TEST(CudaModel, SaysWhatWouldFitWhereMemoryIsShort) {

@@ -13,13 +13,25 @@
 namespace banyan::model::testing {
 namespace {
 
+// Of which pages the token at a position, and those behind it, see nothing.
+PageGap GapAt(std::int64_t position, const kernels::KeyWindow& window) {
+  const std::int64_t front = (window.sinks + kPageSize - 1) / kPageSize;
+  const std::int64_t dropped = window.first_key(position) / kPageSize - front;
+  return dropped > 0 ? PageGap{front, dropped} : PageGap{};
+}
+
 // The logits after each token of `tokens`, which follow `at` others of the sequence.
-std::vector<float> LogitsOf(Model& model, std::span<const TokenId> tokens, std::size_t at,
-                            std::span<const PageId> pages) {
+std::vector<float> LogitsOf(Model& model, std::span<const TokenId> tokens, std::int64_t at,
+                            std::span<const PageId> pages, const kernels::KeyWindow& window) {
+  const PageGap gap = GapAt(at, window);
+  std::vector<PageId> kept(pages.begin(), pages.end());
+  kept.erase(kept.begin() + gap.front, kept.begin() + gap.front + gap.dropped);
   Batch batch;
   batch.sequences.push_back({.tokens = tokens,
-                             .first_position = static_cast<std::int64_t>(at),
-                             .pages = pages,
+                             .first_position = at,
+                             .pages = kept,
+                             .gap = gap,
+                             .window = window,
                              .logits = banyan::Logits::kReturnAll,
                              .sampling = {.temperature = 0}});
   StepResult result;
@@ -32,7 +44,7 @@ std::vector<float> LogitsOf(Model& model, std::span<const TokenId> tokens, std::
 
 Options OptionsOf(Backend backend, kernels::KvFormat format) {
   return {.backend = backend,
-          .page_size = kPageSize,
+          .page_size = kernels::SealsPages(format) ? 16 : kPageSize,
           .kv_memory = 4 << 20,
           .kv_format = format,
           .max_sequences = 4,
@@ -60,24 +72,25 @@ std::vector<PageId> Table(PageId first) {
 }
 
 std::vector<float> LogitsInChunks(Model& model, std::span<const TokenId> tokens, std::size_t chunk,
-                                  std::span<const PageId> pages) {
+                                  std::span<const PageId> pages, const kernels::KeyWindow& window) {
   std::vector<float> all;
   for (std::size_t at = 0; at < tokens.size(); at += chunk) {
     const auto part = tokens.subspan(at, std::min(chunk, tokens.size() - at));
-    std::ranges::copy(LogitsOf(model, part, at, pages), std::back_inserter(all));
+    std::ranges::copy(LogitsOf(model, part, static_cast<std::int64_t>(at), pages, window),
+                      std::back_inserter(all));
   }
   return all;
 }
 
-void ExpectNearTheCpu(const TinyOptions& tiny, kernels::KvFormat format, double bound,
-                      int decided) {
+void ExpectNearTheCpu(const TinyOptions& tiny, const Nearness& nearness) {
+  const auto& [format, bound, decided, window] = nearness;
   const std::unique_ptr<Model> cpu = Load(tiny, OptionsOf(Backend::kCpu, format));
   const std::unique_ptr<Model> device = Load(tiny, OptionsOf(Backend::kCuda, format));
   ASSERT_TRUE(cpu != nullptr && device != nullptr);
   const std::vector<TokenId> tokens = Prompt(tiny.vocabulary);
   const std::vector<PageId> pages = Table(2);
-  const std::vector<float> want = LogitsInChunks(*cpu, tokens, 17, pages);
-  const std::vector<float> got = LogitsInChunks(*device, tokens, 17, pages);
+  const std::vector<float> want = LogitsInChunks(*cpu, tokens, 17, pages, window);
+  const std::vector<float> got = LogitsInChunks(*device, tokens, 17, pages, window);
   ASSERT_EQ(got.size(), want.size());
   const auto vocabulary = static_cast<std::size_t>(tiny.vocabulary);
   double worst = 0;
