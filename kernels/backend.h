@@ -28,6 +28,7 @@
 
 #include "kernels/kv_compaction.h"
 #include "kernels/kv_shape.h"
+#include "kernels/sampling.h"
 #include "kernels/tensor.h"
 
 namespace banyan::kernels {
@@ -38,9 +39,9 @@ concept Backend = requires(B& b, const B& cb, const HostTensor& host, const type
                            const typename B::Activations& cx, typename B::Input& in,
                            const typename B::Input& cin, std::span<const std::int32_t> ids,
                            std::span<const RowRun> runs, std::span<const SlotCopy> copies,
-                           std::span<float> floats, std::span<std::int32_t> outputs,
-                           std::span<std::byte> bytes, std::span<const std::byte> const_bytes,
-                           const Rope& rope, const typename B::Linear& linear,
+                           std::span<float> floats, std::span<std::byte> bytes,
+                           std::span<const std::byte> const_bytes, const Rope& rope,
+                           const typename B::Linear& linear,
                            std::span<const typename B::Product> products, GateFunction gate,
                            const AttentionSpan& span, float f, std::int32_t n) {
   // Weights, copied into the backend's own layout; afterwards `host` may go.
@@ -70,9 +71,6 @@ concept Backend = requires(B& b, const B& cb, const HostTensor& host, const type
   b.MatMulEach(products, cin, n);  // (products, input, rows)
   // in[i] = function(g(cin[i])) * u(cin[i]), the gated half of a feed-forward layer.
   b.MatMulGate(gate, linear, linear, cin, n, in);  // (function, g, u, input, rows, out)
-  // outputs[i] = which value of y(in[i]) is the greatest, the first of equals; -1 where one is not
-  // finite. As many rows as outputs.
-  b.MatMulGreatest(linear, cin, outputs);
   // Rotates q and k in place, puts both into the basis that the pages keep keys in (SpreadsKeys),
   // and writes k and v to the pages of layer n, or its runs' open pages. A step may use two ropes
   // in turn (layers that look far and near) at the cost of each once.
@@ -100,6 +98,24 @@ concept Backend = requires(B& b, const B& cb, const HostTensor& host, const type
   b.CopySlots(copies);
   cb.ReadPage(n, bytes);
   b.WritePage(n, const_bytes);
+};
+
+// A backend whose logits the host samples from.
+template <class B>
+concept HostSamplingBackend = Backend<B> &&
+    requires(B& b, const typename B::Linear& linear, const typename B::Input& in,
+             std::span<std::int32_t> outputs) {
+  // outputs[i] = which value of y(in[i]) is the greatest, the first of equals; -1 where one is not
+  // finite. As many rows as outputs.
+  b.MatMulGreatest(linear, in, outputs);
+};
+
+// A backend that samples by itself: a step's answers are waited for once, all together.
+template <class B>
+concept SamplingBackend = Backend<B> && requires(B& b, const typename B::Activations& logits,
+                                                 const SamplingWork& work, std::int32_t n) {
+  b.Sample(logits, work);
+  { b.TakeSampled(n, n) } -> std::same_as<Sampled>;  // (draws, scores): so many, from the first on
 };
 
 // A backend of which sequences may be observed and compacted (kv_compaction.h), and whose Attend

@@ -11,11 +11,18 @@ absl::Status In(const LogitRow& row, const absl::Status& status) {
                       absl::StrCat("sequence ", row.sequence, ": ", status.message()));
 }
 
+}  // namespace
+
+RowWish WishOf(const Sequence& sequence, const LogitRow& row) {
+  return {.scores = row.token < sequence.scored.size(),
+          .samples = sequence.logits != Logits::kNone && row.token + 1 == sequence.tokens.size()};
+}
+
 absl::Status NotFinite(const LogitRow& row) {
   return In(row, absl::InternalError("a logit is not a finite number"));
 }
 
-}  // namespace
+absl::Status NoneAllowed(const LogitRow& row) { return In(row, NoTokenMayFollow()); }
 
 Answers::Answers(std::int32_t vocabulary_size)
     : sampler_(vocabulary_size), logits_(static_cast<std::size_t>(vocabulary_size)) {}
@@ -27,11 +34,10 @@ absl::Status Answers::Give(const Batch& batch, const LogitRow& row, StepResult& 
   if (sequence.logits == Logits::kReturnAll) {
     out.logits.insert(out.logits.end(), logits_.begin(), logits_.end());
   }
-  const bool scores = row.token < sequence.scored.size();
-  const bool samples = sequence.logits != Logits::kNone && row.token + 1 == sequence.tokens.size();
-  if (scores || (samples && sequence.wants_logprob)) log_probabilities_.Read(logits_);
-  if (scores) Score(sequence, sequence.scored[row.token], out);
-  return samples ? Sample(sequence, row, out) : absl::OkStatus();
+  const RowWish wish = WishOf(sequence, row);
+  if (wish.scores || (wish.samples && sequence.wants_logprob)) log_probabilities_.Read(logits_);
+  if (wish.scores) Score(sequence, sequence.scored[row.token], out);
+  return wish.samples ? Sample(sequence, row, out) : absl::OkStatus();
 }
 
 absl::Status Answers::GiveGreatest(TokenId token, const LogitRow& row, StepResult& result) {

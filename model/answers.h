@@ -13,6 +13,17 @@
 
 namespace banyan::model {
 
+// What a row's sequence asks of it, its logits themselves aside.
+struct RowWish {
+  bool scores = false;  // the token that follows in the prompt
+  bool samples = false;
+};
+RowWish WishOf(const Sequence& sequence, const LogitRow& row);
+
+// Why there is no answer; both name the sequence.
+absl::Status NotFinite(const LogitRow& row);    // kInternal
+absl::Status NoneAllowed(const LogitRow& row);  // kInvalidArgument
+
 class Answers {
  public:
   explicit Answers(std::int32_t vocabulary_size);
@@ -21,8 +32,8 @@ class Answers {
   std::span<float> logits() { return logits_; }
 
   // Returns the logits in `result` where the row's sequence asks for them, scores the token that
-  // follows where it is among those scored, and samples where the sequence ends. kInternal when a
-  // logit is not finite, kInvalidArgument when no token may be drawn; an error names the sequence.
+  // follows where it is among those scored, and samples where the sequence ends. Errors: NotFinite
+  // when a logit is not, NoneAllowed when no token may be drawn.
   absl::Status Give(const Batch& batch, const LogitRow& row, StepResult& result);
   // The same of a row whose sequence is_plainly_greedy(), from the greatest of its logits; -1 says
   // that one is not finite.

@@ -10,6 +10,7 @@
 #include "kernels/key_window.h"
 #include "kernels/kv_compaction.h"
 #include "kernels/page_choice.h"
+#include "kernels/sampling.h"
 
 namespace banyan {
 
@@ -31,10 +32,7 @@ struct SamplingParams {
   }
 };
 
-struct TokenBias {
-  TokenId token = -1;
-  float bias = 0;  // added to its logit
-};
+using kernels::TokenBias;
 
 inline constexpr std::int32_t kMaxTopLogprobs = 20;
 
@@ -83,9 +81,9 @@ struct Sequence {
   SamplingParams sampling{};
   // All tokens before the one that is drawn, the prompt's first; empty unless sampling.penalizes().
   std::span<const TokenId> context{};
-  std::int64_t prompt_tokens = 0;  // how many of `context` are the prompt's
-  std::span<const TokenBias> logit_bias{};
-  std::span<const TokenId> forbidden{};  // never drawn, as end tokens before min_tokens
+  std::int64_t prompt_tokens = 0;           // how many of `context` are the prompt's
+  std::span<const TokenBias> logit_bias{};  // no token twice
+  std::span<const TokenId> forbidden{};     // never drawn, as end tokens before min_tokens
   // Whether the drawn token's log-probability is wanted; else it stays 0.
   bool wants_logprob = true;
   // How many alternatives are reported with the drawn and with each scored token; 0..20, and 0

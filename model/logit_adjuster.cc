@@ -19,7 +19,17 @@ float Finite(float logit) { return std::clamp(logit, -kLargest, kLargest); }
 }  // namespace
 
 LogitAdjuster::LogitAdjuster(std::int32_t vocabulary_size)
-    : adjusted_(static_cast<std::size_t>(vocabulary_size)), uses_(adjusted_.size()) {}
+    : adjusted_(static_cast<std::size_t>(vocabulary_size)), token_uses_(vocabulary_size) {}
+
+void LogitAdjuster::Check(const Sequence& sequence, std::int32_t vocabulary_size) {
+  const auto size = static_cast<std::size_t>(vocabulary_size);
+  CHECK(sequence.token_mask.empty() || sequence.token_mask.size() == (size + 63) / 64);
+  for (const TokenBias& bias : sequence.logit_bias)
+    CHECK(static_cast<std::size_t>(bias.token) < size && std::isfinite(bias.bias));
+  const SamplingParams& params = sequence.sampling;
+  CHECK(params.repetition_penalty > 0 && std::isfinite(params.repetition_penalty));
+  CHECK(std::isfinite(params.presence_penalty) && std::isfinite(params.frequency_penalty));
+}
 
 std::span<const float> LogitAdjuster::Adjust(std::span<const float> logits,
                                              const Sequence& sequence) {
@@ -29,6 +39,7 @@ std::span<const float> LogitAdjuster::Adjust(std::span<const float> logits,
       !penalizes) {
     return logits;
   }
+  Check(sequence, static_cast<std::int32_t>(adjusted_.size()));
   std::copy(logits.begin(), logits.end(), adjusted_.begin());
   if (!sequence.token_mask.empty()) Mask(sequence.token_mask);
   for (const TokenId token : sequence.forbidden) {
@@ -36,9 +47,7 @@ std::span<const float> LogitAdjuster::Adjust(std::span<const float> logits,
     if (id < adjusted_.size()) adjusted_[id] = -kInfinity;  // what does not exist is not drawn
   }
   for (const TokenBias& bias : sequence.logit_bias) {
-    const auto id = static_cast<std::size_t>(bias.token);
-    CHECK(id < adjusted_.size() && std::isfinite(bias.bias));
-    float& logit = adjusted_[id];
+    float& logit = adjusted_[static_cast<std::size_t>(bias.token)];
     if (logit != -kInfinity) logit = Finite(logit + bias.bias);
   }
   if (penalizes) Penalize(sequence);
@@ -46,7 +55,6 @@ std::span<const float> LogitAdjuster::Adjust(std::span<const float> logits,
 }
 
 void LogitAdjuster::Mask(std::span<const std::uint64_t> mask) {
-  CHECK(mask.size() == (adjusted_.size() + 63) / 64);
   for (std::size_t word = 0; word < mask.size(); ++word) {
     if (mask[word] == ~std::uint64_t{0}) continue;
     const std::size_t end = std::min((word + 1) * 64, adjusted_.size());
@@ -58,13 +66,10 @@ void LogitAdjuster::Mask(std::span<const std::uint64_t> mask) {
 
 void LogitAdjuster::Penalize(const Sequence& sequence) {
   const SamplingParams& params = sequence.sampling;
-  CHECK(params.repetition_penalty > 0 && std::isfinite(params.repetition_penalty));
-  CHECK(std::isfinite(params.presence_penalty) && std::isfinite(params.frequency_penalty));
-  Count(sequence.context, static_cast<std::size_t>(sequence.prompt_tokens));
-  for (const TokenId token : touched_) {
+  uses_.clear();
+  token_uses_.Count(sequence.context, static_cast<std::size_t>(sequence.prompt_tokens), uses_);
+  for (const auto& [token, in_answer] : uses_) {
     const auto id = static_cast<std::size_t>(token);
-    const std::int32_t in_answer = uses_[id] - 1;
-    uses_[id] = 0;
     float logit = adjusted_[id];
     if (logit == -kInfinity) continue;
     // Keskar et al., "CTRL", 2019, made to push down whatever the logit's sign.
@@ -75,21 +80,6 @@ void LogitAdjuster::Penalize(const Sequence& sequence) {
       logit -= params.presence_penalty;
     }
     adjusted_[id] = Finite(logit);
-  }
-  touched_.clear();
-}
-
-void LogitAdjuster::Count(std::span<const TokenId> context, std::size_t prompt_tokens) {
-  CHECK(prompt_tokens <= context.size());
-  for (std::size_t i = 0; i < context.size(); ++i) {
-    const auto id = static_cast<std::size_t>(context[i]);
-    CHECK(id < uses_.size());
-    std::int32_t& uses = uses_[id];
-    if (uses == 0) {
-      uses = 1;
-      touched_.push_back(context[i]);
-    }
-    if (i >= prompt_tokens) ++uses;
   }
 }
 

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "kernels/sampling.h"
 #include "model/batch.h"
+#include "model/token_uses.h"
 
 namespace banyan::model {
 
@@ -17,6 +19,9 @@ namespace banyan::model {
 class LogitAdjuster {
  public:
   explicit LogitAdjuster(std::int32_t vocabulary_size);
+
+  // That of mask, biases and penalties each is what a Sequence may have.
+  static void Check(const Sequence& sequence, std::int32_t vocabulary_size);
 
   // The logits as `sequence` wants them, minus infinity where a token must not be drawn and finite
   // elsewhere; `logits` itself, which is finite, when there is nothing to change. Valid until the
@@ -26,13 +31,10 @@ class LogitAdjuster {
  private:
   void Mask(std::span<const std::uint64_t> mask);
   void Penalize(const Sequence& sequence);
-  void Count(std::span<const TokenId> context, std::size_t prompt_tokens);
 
   std::vector<float> adjusted_;
-  // Per token: 0 when the context does not have it, else 1 + how often the answer has it. All 0
-  // between calls: what Count touched is in touched_, and only that is cleared.
-  std::vector<std::int32_t> uses_;
-  std::vector<TokenId> touched_;
+  TokenUses token_uses_;
+  std::vector<kernels::TokenUse> uses_;
 };
 
 }  // namespace banyan::model

@@ -1,4 +1,4 @@
-// Reads off the logits of a step what its sequences ask for.
+// Reads off the logits of a step what its sequences ask for, in the host's memory.
 #pragma once
 
 #include <algorithm>
@@ -37,17 +37,23 @@ class LogitReader {
       rows = rows.subspan(group.size());
       rows_.clear();
       for (const LogitRow& wanted : group) rows_.push_back(wanted.row);
-      const bool is_greedy = std::all_of(group.begin(), group.end(), [&](const LogitRow& row) {
-        return batch.sequences[row.sequence].is_plainly_greedy();
-      });
-      absl::Status status =
-          is_greedy ? GiveGreatest(group, result) : GiveLogits(batch, group, result);
+      absl::Status status = Give(batch, group, result);
       if (!status.ok()) return status;
     }
     return absl::OkStatus();
   }
 
  private:
+  absl::Status Give(const Batch& batch, std::span<const LogitRow> group, StepResult& result) {
+    if constexpr (kernels::HostSamplingBackend<B>) {
+      const bool is_greedy = std::all_of(group.begin(), group.end(), [&](const LogitRow& row) {
+        return batch.sequences[row.sequence].is_plainly_greedy();
+      });
+      if (is_greedy) return GiveGreatest(group, result);
+    }
+    return GiveLogits(batch, group, result);
+  }
+
   absl::Status GiveGreatest(std::span<const LogitRow> group, StepResult& result) {
     greatest_.resize(group.size());
     network_.Greatest(rows_, greatest_);

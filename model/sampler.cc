@@ -20,15 +20,6 @@ constexpr std::size_t kGlance = 64;
 // Candidates that are simply sorted.
 constexpr std::ptrdiff_t kFew = 64;
 
-double Uniform(const SamplingParams& params, std::int64_t position) {
-  const auto at = static_cast<std::uint64_t>(position);
-  const PhiloxCounter counter = {static_cast<std::uint32_t>(at),
-                                 static_cast<std::uint32_t>(at >> 32), params.choice, 0};
-  const PhiloxKey key = {static_cast<std::uint32_t>(params.seed),
-                         static_cast<std::uint32_t>(params.seed >> 32)};
-  return UniformFrom(Philox(counter, key));
-}
-
 // The lowest id that has the largest logit.
 TokenId FirstOf(std::span<const float> logits, float max) {
   std::size_t first = 0;
@@ -40,6 +31,8 @@ TokenId FirstOf(std::span<const float> logits, float max) {
       logits.begin());
 }
 
+}  // namespace
+
 void CheckParams(const SamplingParams& params) {
   CHECK(params.temperature >= 0 && params.temperature < kInfinity);
   CHECK(params.top_k >= 0);
@@ -47,7 +40,20 @@ void CheckParams(const SamplingParams& params) {
   CHECK(params.min_p >= 0 && params.min_p <= 1);
 }
 
-}  // namespace
+double UniformOf(const Sequence& sequence) {
+  const SamplingParams& params = sequence.sampling;
+  const auto at = static_cast<std::uint64_t>(sequence.first_position +
+                                             static_cast<std::int64_t>(sequence.tokens.size()));
+  const PhiloxCounter counter = {static_cast<std::uint32_t>(at),
+                                 static_cast<std::uint32_t>(at >> 32), params.choice, 0};
+  const PhiloxKey key = {static_cast<std::uint32_t>(params.seed),
+                         static_cast<std::uint32_t>(params.seed >> 32)};
+  return UniformFrom(Philox(counter, key));
+}
+
+absl::Status NoTokenMayFollow() {
+  return absl::InvalidArgumentError("no token may follow: all are masked or forbidden");
+}
 
 Sampler::Sampler(std::int32_t vocabulary_size)
     : adjuster_(vocabulary_size), weights_(static_cast<std::size_t>(vocabulary_size)) {}
@@ -57,17 +63,13 @@ absl::StatusOr<TokenId> Sampler::Sample(std::span<const float> logits, const Seq
   CheckParams(params);
   const std::span<const float> adjusted = adjuster_.Adjust(logits, sequence);
   const float max = Max(adjusted);
-  if (max == -kInfinity) {
-    return absl::InvalidArgumentError("no token may follow: all are masked or forbidden");
-  }
+  if (max == -kInfinity) return NoTokenMayFollow();
   if (params.temperature == 0) return FirstOf(adjusted, max);
   Weigh(adjusted, max, params.temperature, weights_);
   if (params.min_p > 0) KeepMinP(params.min_p);
   if (params.top_k > 0) KeepTopK(adjusted, params.top_k);
   if (params.top_p < 1) KeepTopP(adjusted, static_cast<double>(params.top_p));
-  const std::int64_t position =
-      sequence.first_position + static_cast<std::int64_t>(sequence.tokens.size());
-  return DrawByWeight(Uniform(params, position));
+  return DrawByWeight(UniformOf(sequence));
 }
 
 // The first token has weight 1, so that the weights are relative to it.

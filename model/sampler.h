@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/ids.h"
 #include "model/batch.h"
@@ -18,6 +19,12 @@
 #include "model/logit_math.h"
 
 namespace banyan::model {
+
+// What docs/sampling.md calls a programmer's error; LogitAdjuster::Check has the rest.
+void CheckParams(const SamplingParams& params);
+// The random number of the token that follows the last one of `sequence`.
+double UniformOf(const Sequence& sequence);
+absl::Status NoTokenMayFollow();
 
 // Its members are scratch memory; nothing is remembered between draws. One thread at a time.
 class Sampler {

@@ -6,7 +6,7 @@
 //   Forward(step)        computes the rows and writes their keys and values to the pages
 //   Head(rows)           the logits of those rows
 //   Greatest(rows, out)  the token of the greatest logit of each, the first of equals; -1 where one
-//                        is not finite
+//                        is not finite; called where the host samples
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,9 @@
 #include "base/check.h"
 #include "kernels/backend.h"
 #include "model/kv_pool.h"
-#include "model/logit_reader.h"
 #include "model/model.h"
 #include "model/put_aside.h"
+#include "model/sampled_reader.h"
 #include "model/step.h"
 #include "model/weights.h"
 
@@ -81,7 +81,7 @@ class Transformer final : public Model {
   }
 
  private:
-  using Logits = LogitReader<B, Network>;
+  using Logits = typename ReaderOf<B, Network>::Type;
 
   Transformer(const Options& options, const Shape& shape, WeightPacker<B>& packer,
               std::unique_ptr<B> backend)

@@ -157,6 +157,6 @@ class CpuBackend {
   std::unique_ptr<State> state_;
 };
 
-static_assert(CompactingBackend<CpuBackend>);
+static_assert(CompactingBackend<CpuBackend> && HostSamplingBackend<CpuBackend>);
 
 }  // namespace banyan::kernels

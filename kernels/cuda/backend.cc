@@ -16,6 +16,7 @@
 #include "kernels/cuda/runtime.h"
 #include "kernels/cuda/staging.h"
 #include "kernels/cuda/step_plan.h"
+#include "kernels/cuda/step_sampling.h"
 #include "kernels/require.h"
 
 namespace banyan::kernels {
@@ -52,6 +53,7 @@ struct CudaBackend::State {
         gemm(std::move(g)),
         staging(owned.stream),
         plan(staging),
+        sampling(staging),
         bounds(staging),
         observers(staging) {}
 
@@ -79,6 +81,7 @@ struct CudaBackend::State {
   std::unique_ptr<cuda::Gemm> gemm;
   cuda::Staging staging;
   cuda::StepPlan plan;
+  cuda::StepSampling sampling;
   std::vector<DeviceBuffer> weights;
 
   cuda::PageMemory pages;
@@ -92,8 +95,6 @@ struct CudaBackend::State {
   DeviceBuffer copies;
   DeviceBuffer gate;
   DeviceBuffer up;
-  DeviceBuffer logits;
-  DeviceBuffer greatest_ids;
   DeviceBuffer sinks_q;
   DeviceBuffer page_scores;
   DeviceBuffer greatest;
@@ -134,9 +135,8 @@ void CudaBackend::Reserve(const StepSizes& sizes) {
   const std::size_t gated = BytesOf(std::int64_t{sizes.rows} * sizes.feed_forward, sizeof(float));
   state.gate.Grow(gated);
   state.up.Grow(gated);
-  state.logits.Grow(BytesOf(std::int64_t{sizes.logit_rows} * sizes.vocabulary, sizeof(float)));
   state.ids.Grow(BytesOf(sizes.rows, sizeof(std::int32_t)));
-  state.greatest_ids.Grow(BytesOf(sizes.logit_rows, sizeof(std::int32_t)));
+  state.sampling.Reserve(sizes.rows, sizes.logit_rows, sizes.vocabulary);
   state.GrowPartials(std::int64_t{kMaxItems} * sizes.heads, sizes.head_dim);
   state.sinks_q.Grow(
       BytesOf(std::int64_t{sizes.rows} * sizes.heads * sizes.head_dim, sizeof(float)));
@@ -301,22 +301,6 @@ void CudaBackend::MatMulGate(GateFunction function, const Linear& gate, const Li
              std::int64_t{rows} * out.cols(), state.OutputOf(out));
 }
 
-void CudaBackend::MatMulGreatest(const Linear& linear, const Input& in,
-                                 std::span<std::int32_t> out) {
-  if (out.empty()) return;
-  State& state = *state_;
-  const auto rows = static_cast<std::int32_t>(out.size());
-  const std::int64_t written = RowsWritten(in, rows);
-  state.logits.Grow(BytesOf(written * linear.weights->rows(), sizeof(float)));
-  state.greatest_ids.Grow(out.size_bytes());
-  Multiply(linear, in, rows, state.logits.as<float>(), false);
-  cuda::Argmax(state.stream(), state.logits.as<float>(), rows,
-               static_cast<std::int32_t>(linear.weights->rows()),
-               state.greatest_ids.as<std::int32_t>());
-  cuda::CopyToHost(out.data(), state.greatest_ids.as<void>(), out.size_bytes(), state.stream());
-  cuda::Synchronize(state.stream());
-}
-
 void CudaBackend::RopeAndStore(Activations& q, Activations& k, const Activations& v,
                                const Rope& rope, std::span<const RowRun> runs, std::int32_t layer) {
   State& state = *state_;
@@ -448,6 +432,19 @@ void CudaBackend::ReadRow(const Activations& x, std::int32_t row, std::span<floa
   cuda::CopyToHost(out.data(), x.data() + std::int64_t{row} * x.cols(), out.size_bytes(),
                    state_->stream());
   cuda::Synchronize(state_->stream());
+}
+
+void CudaBackend::Sample(const Activations& logits, const SamplingWork& work) {
+  const auto is_row = [&](const auto& asked) {
+    return 0 <= asked.row && asked.row < logits.max_rows();
+  };
+  Require(std::ranges::all_of(work.draws, is_row) && std::ranges::all_of(work.scores, is_row),
+          "Sample: no such row");
+  state_->sampling.Run(state_->stream(), {logits.data(), logits.cols()}, work);
+}
+
+Sampled CudaBackend::TakeSampled(std::int32_t draws, std::int32_t scores) {
+  return state_->sampling.Take(state_->stream(), draws, scores);
 }
 
 std::int64_t CudaBackend::PageBytes(const KvShape& shape) {

@@ -4,7 +4,7 @@
 // Thread safety: one thread at a time (the engine's) calls a backend, and TakeThread() says which.
 // Matrices, vectors and buffers belong to the backend that made them and must not be used after it
 // is destroyed. Calls return before the device is done; ReadRow, ReadPage, WritePage and
-// MatMulGreatest wait for it. What fails on the device shows in failure(), at the latest once the
+// TakeSampled wait for it. What fails on the device shows in failure(), at the latest once the
 // backend has waited.
 #pragma once
 
@@ -113,7 +113,6 @@ class CudaBackend {
   void MatMulEach(std::span<const Product> products, const Input& in, std::int32_t rows);
   void MatMulGate(GateFunction function, const Linear& gate, const Linear& up, const Input& in,
                   std::int32_t rows, Input& out);
-  void MatMulGreatest(const Linear& linear, const Input& in, std::span<std::int32_t> out);
   void RopeAndStore(Activations& q, Activations& k, const Activations& v, const Rope& rope,
                     std::span<const RowRun> runs, std::int32_t layer);
   void Attend(const Activations& q, const AttentionSpan& span, std::span<const RowRun> runs,
@@ -122,6 +121,8 @@ class CudaBackend {
                std::int32_t layer);
   void Compact(std::span<const KvCompaction> compactions);
   void ReadRow(const Activations& x, std::int32_t row, std::span<float> out) const;
+  void Sample(const Activations& logits, const SamplingWork& work);
+  Sampled TakeSampled(std::int32_t draws, std::int32_t scores);
 
   static std::int64_t PageBytes(const KvShape& shape);
   bool AllocatePages(const KvShape& shape);
@@ -144,6 +145,7 @@ class CudaBackend {
   std::unique_ptr<State> state_;
 };
 
-static_assert(DeviceBackend<CudaBackend> && CompactingBackend<CudaBackend>);
+static_assert(DeviceBackend<CudaBackend> && CompactingBackend<CudaBackend> &&
+              SamplingBackend<CudaBackend>);
 
 }  // namespace banyan::kernels

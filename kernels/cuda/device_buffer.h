@@ -1,4 +1,4 @@
-// Memory of the device, freed with its owner.
+// Memory of the device, and of the host where the device copies from and to, freed with its owner.
 #pragma once
 
 #include <cstddef>
@@ -9,19 +9,20 @@
 
 namespace banyan::kernels::cuda {
 
-class DeviceBuffer {
+template <void* (*kAllocate)(std::size_t), void (*kFree)(void*)>
+class Buffer {
  public:
-  DeviceBuffer() = default;
+  Buffer() = default;
   // Throws std::bad_alloc.
-  explicit DeviceBuffer(std::size_t bytes) : memory_(Allocate(bytes)), bytes_(bytes) {
+  explicit Buffer(std::size_t bytes) : memory_(kAllocate(bytes)), bytes_(bytes) {
     if (memory_ == nullptr) throw std::bad_alloc();
   }
-  ~DeviceBuffer() {
-    if (memory_ != nullptr) Free(memory_);
+  ~Buffer() {
+    if (memory_ != nullptr) kFree(memory_);
   }
-  DeviceBuffer(DeviceBuffer&& other) noexcept
+  Buffer(Buffer&& other) noexcept
       : memory_(std::exchange(other.memory_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
-  DeviceBuffer& operator=(DeviceBuffer&& other) noexcept {
+  Buffer& operator=(Buffer&& other) noexcept {
     std::swap(memory_, other.memory_);
     std::swap(bytes_, other.bytes_);
     return *this;
@@ -30,7 +31,7 @@ class DeviceBuffer {
   // At least `bytes`; what was in it is lost where that is more than there were. Waits for the
   // device then, which still may use them. Throws std::bad_alloc, and keeps what there was.
   void Grow(std::size_t bytes) {
-    if (bytes > bytes_) *this = DeviceBuffer(bytes);
+    if (bytes > bytes_) *this = Buffer(bytes);
   }
 
   std::size_t bytes() const { return bytes_; }
@@ -43,5 +44,8 @@ class DeviceBuffer {
   void* memory_ = nullptr;
   std::size_t bytes_ = 0;
 };
+
+using DeviceBuffer = Buffer<Allocate, Free>;
+using PinnedBuffer = Buffer<AllocatePinned, FreePinned>;
 
 }  // namespace banyan::kernels::cuda

@@ -47,9 +47,6 @@ void RmsNormHeads(Stream stream, const float* weight, float eps, std::int64_t he
 void Gate(Stream stream, GateFunction function, const float* gate, const float* up,
           std::int64_t count, Output out);
 
-// out[i] = which value of row i is the greatest, the first of equals; -1 where one is not finite.
-void Argmax(Stream stream, const float* x, std::int32_t rows, std::int32_t cols, std::int32_t* out);
-
 // A row's cosine and sine for every pair, [rows, pairs][2]: of the angle position * frequency,
 // which is computed in double.
 void RopeAngles(Stream stream, const std::int32_t* positions, const double* frequencies,

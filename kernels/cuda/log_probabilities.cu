@@ -1,16 +1,23 @@
-// Log-probabilities of tokens of each row: a block has one.
+// Log-probabilities of tokens of rows: a block has one.
 
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/ranks.cuh"
 #include "kernels/cuda/reduce.cuh"
 #include "kernels/cuda/sampling.h"
 #include "kernels/cuda/weights.cuh"
-#include "kernels/require.h"
 
 namespace banyan::kernels::cuda {
 namespace {
 
 constexpr int kThreads = 512;
+
+struct ScoreArguments {
+  const float* logits;
+  const ScoreRow* scores;
+  const std::int32_t* drawn;
+  ScoreOutput out;
+  int vocabulary;
+};
 
 // Rounding must not make a certain token more than certain.
 __device__ __forceinline__ float LogProbability(float logit, double log_sum) {
@@ -18,53 +25,57 @@ __device__ __forceinline__ float LogProbability(float logit, double log_sum) {
 }
 
 __device__ __forceinline__ void WriteTop(const float* row, int vocabulary, double log_sum,
-                                         const RankedTokens& top) {
+                                         int count, const ScoreOutput& out) {
   const auto rank = [&](int i) { return RankOf(row[i], i); };
   const Sum64 last =
-      RankOfLast<kThreads>(MakeRankMemory<struct TopRanks>(), vocabulary,
-                           static_cast<Sum64>(top.each), rank, [](int) -> Sum64 { return 1; });
-  Shared<int> chosen = StaticShared<int, RankedTokens::kMost, struct TopChosen>();
-  Shared<int> count = StaticShared<int, 1, struct TopCount>();
-  if (threadIdx.x == 0) count[0] = 0;
+      RankOfLast<kThreads>(MakeRankMemory<struct TopRanks>(), vocabulary, static_cast<Sum64>(count),
+                           rank, [](int) -> Sum64 { return 1; });
+  Shared<int> chosen = StaticShared<int, ScoreRow::kMostTop, struct TopChosen>();
+  Shared<int> found = StaticShared<int, 1, struct TopFound>();
+  if (threadIdx.x == 0) found[0] = 0;
   __syncthreads();
   for (int i = threadIdx.x; i < vocabulary; i += kThreads)
-    if (rank(i) >= last) chosen[atomicAdd(count, 1)] = i;
+    if (rank(i) >= last) chosen[atomicAdd(found, 1)] = i;
   __syncthreads();
-  if (static_cast<int>(threadIdx.x) >= top.each) return;
+  if (static_cast<int>(threadIdx.x) >= count) return;
   const int token = chosen[threadIdx.x];
   int place = 0;
-  for (int i = 0; i < top.each; ++i) place += rank(chosen[i]) > rank(token) ? 1 : 0;
-  const std::int64_t at = std::int64_t{blockIdx.x} * top.each + place;
-  top.tokens[at] = token;
-  top.log_probabilities[at] = LogProbability(row[token], log_sum);
+  for (int i = 0; i < count; ++i) place += rank(chosen[i]) > rank(token) ? 1 : 0;
+  const std::int64_t at = std::int64_t{blockIdx.x} * ScoreRow::kMostTop + place;
+  out.top_tokens[at] = token;
+  out.top_log_probabilities[at] = LogProbability(row[token], log_sum);
 }
 
-__global__ void __launch_bounds__(kThreads)
-    LogProbabilitiesKernel(const float* __restrict__ logits, int vocabulary,
-                           const std::int32_t* __restrict__ tokens, float* __restrict__ of_tokens,
-                           RankedTokens top) {
-  const float* row = logits + std::int64_t{blockIdx.x} * vocabulary;
+__global__ void __launch_bounds__(kThreads) LogProbabilitiesKernel(ScoreArguments a) {
+  const ScoreRow score = a.scores[blockIdx.x];
+  const float* row = a.logits + std::int64_t{score.row} * a.vocabulary;
+  const int token = score.token >= 0 ? score.token : a.drawn[~score.token];
   float greatest = -INFINITY;
-  for (int i = threadIdx.x; i < vocabulary; i += kThreads) greatest = fmaxf(greatest, row[i]);
+  bool finite = true;
+  for (int i = threadIdx.x; i < a.vocabulary; i += kThreads) {
+    finite = finite && fabsf(row[i]) < INFINITY;
+    greatest = fmaxf(greatest, row[i]);
+  }
+  if (__syncthreads_or(finite ? 0 : 1) != 0 || token < 0) {
+    if (threadIdx.x == 0) a.out.log_probabilities[blockIdx.x] = INFINITY;
+    return;
+  }
   greatest = BlockGreatest<kThreads>(greatest);
   double sum = 0.0;
-  for (int i = threadIdx.x; i < vocabulary; i += kThreads)
+  for (int i = threadIdx.x; i < a.vocabulary; i += kThreads)
     sum += static_cast<double>(WeightOf(row[i], greatest, 1.0F));
   const double log_sum = static_cast<double>(greatest) + log(BlockSum<kThreads>(sum));
-  if (threadIdx.x == 0) of_tokens[blockIdx.x] = LogProbability(row[tokens[blockIdx.x]], log_sum);
-  if (top.each > 0) WriteTop(row, vocabulary, log_sum, top);
+  if (threadIdx.x == 0) a.out.log_probabilities[blockIdx.x] = LogProbability(row[token], log_sum);
+  if (score.top > 0) WriteTop(row, a.vocabulary, log_sum, score.top, a.out);
 }
 
 }  // namespace
 
-void LogProbabilities(Stream stream, const float* logits, std::int32_t vocabulary,
-                      const std::int32_t* tokens, std::int32_t count, float* of_tokens,
-                      const RankedTokens& top) {
+void LogProbabilities(Stream stream, const LogitRows& logits, const ScoreRow* scores,
+                      std::int32_t count, const std::int32_t* drawn, const ScoreOutput& out) {
   if (count == 0) return;
-  Require(0 <= top.each && top.each <= RankedTokens::kMost && top.each <= vocabulary,
-          "up to kMost of the most probable tokens");
-  Launch(LogProbabilitiesKernel, static_cast<unsigned>(count), kThreads, 0, stream, logits,
-         vocabulary, tokens, of_tokens, top);
+  Launch(LogProbabilitiesKernel, static_cast<unsigned>(count), kThreads, 0, stream,
+         ScoreArguments{logits.data, scores, drawn, out, logits.vocabulary});
 }
 
 }  // namespace banyan::kernels::cuda

@@ -15,12 +15,18 @@ constexpr float kGreatestFloat = 3.402823466e+38F;
 
 struct SampleArguments {
   const float* logits;
-  const SampleRow* rows;
+  const SampleRow* draws;
   SampleLists lists;
   float* adjusted;
   std::int32_t* tokens;
   int vocabulary;
 };
+
+// Whether it is drawn from the logits as they are.
+__device__ __forceinline__ bool IsPlain(const SampleRow& row) {
+  return row.mask == SampleRow::kNoMask && row.forbidden.count == 0 && row.biases.count == 0 &&
+         row.uses.count == 0;
+}
 
 // A finite logit stays one.
 __device__ __forceinline__ float Finite(float logit) {
@@ -168,14 +174,19 @@ __device__ __forceinline__ void KeepTopP(const RankMemory& memory, int vocabular
 }
 
 __global__ void __launch_bounds__(kThreads) SampleKernel(SampleArguments a) {
-  const SampleRow row = a.rows[blockIdx.x];
-  const std::int64_t at = std::int64_t{blockIdx.x} * a.vocabulary;
-  float* adjusted = a.adjusted + at;
+  const SampleRow row = a.draws[blockIdx.x];
+  const float* logits = a.logits + std::int64_t{row.row} * a.vocabulary;
   std::int32_t* token = a.tokens + blockIdx.x;
   RowBest best;
-  const bool finite = Adjust(a, row, a.logits + at, adjusted);
-  for (int i = threadIdx.x; i < a.vocabulary; i += kThreads) best.Take(adjusted[i], i);
-  best.finite = finite;  // masked ones may be infinite
+  if (IsPlain(row)) {
+    for (int i = threadIdx.x; i < a.vocabulary; i += kThreads) best.Take(logits[i], i);
+  } else {
+    float* adjusted = a.adjusted + std::int64_t{blockIdx.x} * a.vocabulary;
+    const bool finite = Adjust(a, row, logits, adjusted);
+    for (int i = threadIdx.x; i < a.vocabulary; i += kThreads) best.Take(adjusted[i], i);
+    best.finite = finite;  // masked ones may be infinite
+    logits = adjusted;
+  }
   best = BlockBest<kThreads>(best);
   const bool allowed = best.best.value > -INFINITY;
   if (!best.finite || !allowed || row.temperature == 0.0F) {
@@ -183,7 +194,7 @@ __global__ void __launch_bounds__(kThreads) SampleKernel(SampleArguments a) {
       *token = !best.finite ? kNotFinite : !allowed ? kNoneAllowed : best.best.index;
     return;
   }
-  Left left{adjusted, best.best.value, row.temperature, row.min_p};
+  Left left{logits, best.best.value, row.temperature, row.min_p};
   Shared<Sum64> sums = StaticShared<Sum64, kWarps, struct SampleSums>();
   const RankMemory memory = MakeRankMemory<struct SampleRanks>();
   if (row.top_k > 0)
@@ -194,11 +205,11 @@ __global__ void __launch_bounds__(kThreads) SampleKernel(SampleArguments a) {
 
 }  // namespace
 
-void Sample(Stream stream, const float* logits, std::int32_t vocabulary, const SampleRow* rows,
-            std::int32_t count, const SampleLists& lists, float* adjusted, std::int32_t* tokens) {
+void Sample(Stream stream, const LogitRows& logits, const SampleRow* draws, std::int32_t count,
+            const SampleLists& lists, float* adjusted, std::int32_t* tokens) {
   if (count == 0) return;
   Launch(SampleKernel, static_cast<unsigned>(count), kThreads, 0, stream,
-         SampleArguments{logits, rows, lists, adjusted, tokens, vocabulary});
+         SampleArguments{logits.data, draws, lists, adjusted, tokens, logits.vocabulary});
 }
 
 }  // namespace banyan::kernels::cuda

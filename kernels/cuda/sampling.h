@@ -9,68 +9,36 @@
 #include <cstdint>
 
 #include "kernels/cuda/runtime.h"
+#include "kernels/sampling.h"
 
 namespace banyan::kernels::cuda {
 
-struct TokenBias {
-  std::int32_t token = 0;
-  float bias = 0;  // finite
-};
-// A token of prompt or answer, and how often the answer has it.
-struct TokenUse {
-  std::int32_t token = 0;
-  std::int32_t in_answer = 0;
+// [rows, vocabulary], as the model gave them.
+struct LogitRows {
+  const float* data = nullptr;
+  std::int32_t vocabulary = 0;
 };
 
-// A run of elements of one of SampleLists.
-struct ListPart {
-  std::int32_t first = 0;
-  std::int32_t count = 0;
-};
-
-// How one row's token is drawn. Tokens are below the vocabulary's size, and each list names one at
-// most once.
-struct SampleRow {
-  static constexpr std::int32_t kNoMask = -1;
-
-  double uniform = 0;        // the random number, in [0, 1)
-  float temperature = 1.0F;  // 0: the first token
-  std::int32_t top_k = 0;    // 0: all
-  float top_p = 1.0F;        // 0 < top_p <= 1
-  float min_p = 0.0F;        // 0..1
-  float repetition = 1.0F;   // > 0
-  float presence = 0.0F;     // penalties, finite
-  float frequency = 0.0F;
-  std::int32_t mask = kNoMask;  // its number among SampleLists::masks
-  ListPart forbidden{};         // a few
-  ListPart biases{};
-  ListPart uses{};  // empty where nothing is penalized
-};
+// SamplingWork's, there.
 struct SampleLists {
-  const std::uint64_t* masks = nullptr;  // [masks, (vocabulary + 63) / 64]; a set bit allows
+  const std::uint64_t* masks = nullptr;
   const std::int32_t* forbidden = nullptr;
   const TokenBias* biases = nullptr;
   const TokenUse* uses = nullptr;
 };
 
-// What is not a token.
-inline constexpr std::int32_t kNotFinite = -1;    // a logit is not
-inline constexpr std::int32_t kNoneAllowed = -2;  // all tokens are masked or forbidden
+// tokens[i] answers draw i of `count`; `adjusted` is scratch, [count, vocabulary].
+void Sample(Stream stream, const LogitRows& logits, const SampleRow* draws, std::int32_t count,
+            const SampleLists& lists, float* adjusted, std::int32_t* tokens);
 
-// tokens[i] follows row i of the logits, [count, vocabulary]; `adjusted` is scratch of their size.
-void Sample(Stream stream, const float* logits, std::int32_t vocabulary, const SampleRow* rows,
-            std::int32_t count, const SampleLists& lists, float* adjusted, std::int32_t* tokens);
-
-struct RankedTokens {
-  static constexpr std::int32_t kMost = 20;
-  std::int32_t each = 0;               // of a row: 0..kMost, and no more than there are tokens
-  std::int32_t* tokens = nullptr;      // [rows, each], the most probable first
-  float* log_probabilities = nullptr;  // the same
+struct ScoreOutput {
+  float* log_probabilities = nullptr;      // [count]
+  std::int32_t* top_tokens = nullptr;      // [count, ScoreRow::kMostTop]
+  float* top_log_probabilities = nullptr;  // the same
 };
-// Natural logarithms of probabilities under logits as they are, which are finite: of one token of
-// each row, and of the most probable ones, the lower id first among equals.
-void LogProbabilities(Stream stream, const float* logits, std::int32_t vocabulary,
-                      const std::int32_t* tokens, std::int32_t count, float* of_tokens,
-                      const RankedTokens& top);
+// Natural logarithms of probabilities under logits as they are. `drawn` has the answers of draws
+// that scores name.
+void LogProbabilities(Stream stream, const LogitRows& logits, const ScoreRow* scores,
+                      std::int32_t count, const std::int32_t* drawn, const ScoreOutput& out);
 
 }  // namespace banyan::kernels::cuda

@@ -62,6 +62,7 @@ class Layer {
         q_(backend.MakeActivations(kRows, kCols)),
         k_(backend.MakeActivations(kRows, kKvCols)),
         v_(backend.MakeActivations(kRows, kKvCols)),
+        logits_(backend.MakeActivations(kRows, kVocabulary)),
         in_(backend.MakeInput(kRows, kCols)),
         wide_(backend.MakeInput(kRows, 2 * kCols)) {
     EXPECT_TRUE(backend.AllocatePages({1, 2, 16, 4, 3, KvFormat::kF16}));
@@ -103,15 +104,17 @@ class Layer {
     }
     const std::int32_t last[] = {rows - 1};
     backend_.RmsNormRows(x_, norm_, kEps, last, in_);
-    std::int32_t token[1];
-    backend_.MatMulGreatest({embedding_}, in_, token);
-    out->tokens.push_back(token[0]);
+    backend_.MatMul({embedding_}, in_, 1, logits_);
+    Row logits(kVocabulary);
+    backend_.ReadRow(logits_, 0, logits);
+    out->tokens.push_back(
+        static_cast<std::int32_t>(std::ranges::max_element(logits) - logits.begin()));
   }
 
   B& backend_;
   typename B::Matrix embedding_, query_, key_, value_, output_, gate_, up_, down_;
   typename B::Vector norm_, bias_;
-  typename B::Activations x_, q_, k_, v_;
+  typename B::Activations x_, q_, k_, v_, logits_;
   typename B::Input in_, wide_;
 };
 

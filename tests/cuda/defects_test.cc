@@ -104,14 +104,19 @@ TEST(Defects, OfNorms) {
   });
 }
 
-TEST(Defects, OfArgmax) {
+TEST(Defects, OfGreedySampling) {
   Rows rows = RandomRows(8, 600, 4);
-  for (int row = 0; row < 8; ++row) rows[row][70 * row] = 50.0F;  // in a lane of any kind
-  const DeviceArray<float> in(Flat(rows));
-  DeviceArray<std::int32_t> out(8);
+  std::vector<SampleRow> draws;
+  for (int row = 0; row < 8; ++row) {
+    rows[row][70 * row] = 50.0F;  // in a lane of any kind
+    draws.push_back({.row = row, .temperature = 0.0F});
+  }
+  const DeviceArray<float> logits(Flat(rows));
+  const DeviceArray<SampleRow> device_draws(draws);
+  DeviceArray<std::int32_t> tokens(8);
   ExpectDefectsSeen({.barriers = 1, .meetings = 2}, [&] {
-    Argmax(nullptr, in.data(), 8, 600, out.data());
-    return BytesOf(out.Read());
+    Sample(nullptr, {logits.data(), 600}, device_draws.data(), 8, {}, nullptr, tokens.data());
+    return BytesOf(tokens.Read());
   });
 }
 
@@ -130,6 +135,7 @@ TEST(Defects, OfSampling) {
              .biases = {0, 4},
              .uses = {0, 5}};
   for (int row = 1; row < kRows; ++row) {
+    rows[row].row = row;
     rows[row].uniform = 0.08 * row;
     rows[row].temperature = 0.5F + 0.2F * static_cast<float>(row);
     if (row % 4 == 1 || row % 4 == 2) rows[row].top_k = 40 * row;
@@ -142,7 +148,7 @@ TEST(Defects, OfSampling) {
   ExpectDefectsSeen({.barriers = 10, .meetings = 5}, [&] {
     DeviceArray<float> adjusted(device_logits.size());
     DeviceArray<std::int32_t> tokens(kRows);
-    Sample(nullptr, device_logits.data(), kVocabulary, device_rows.data(), kRows,
+    Sample(nullptr, {device_logits.data(), kVocabulary}, device_rows.data(), kRows,
            {.biases = device_biases.data(), .uses = device_uses.data()}, adjusted.data(),
            tokens.data());
     Bytes out = BytesOf(adjusted.Read());
@@ -152,17 +158,23 @@ TEST(Defects, OfSampling) {
   });
 }
 
+// Of the last row a logit is not finite.
 TEST(Defects, OfLogProbabilities) {
-  Rows rows = RandomRows(8, 600, 12);
+  constexpr int kRows = 9;
+  Rows rows = RandomRows(kRows, 600, 12);
   for (int row = 0; row < 8; ++row) rows[row][1 << row] = 200.0F;  // far above all others
+  rows[8][77] = INFINITY;
+  const std::vector<std::int32_t> tokens = {0, 5, 77, 300, 301, 510, 4, 9, 0};
+  std::vector<ScoreRow> scores;
+  for (int row = 0; row < kRows; ++row) scores.push_back({row, tokens[row], 6});
   const DeviceArray<float> logits(Flat(rows));
-  const DeviceArray<std::int32_t> tokens(std::vector<std::int32_t>{0, 5, 77, 300, 301, 510, 4, 9});
-  ExpectDefectsSeen({.barriers = 7, .meetings = 3}, [&] {
-    DeviceArray<float> of_tokens(8);
-    DeviceArray<std::int32_t> top(8 * 6);
-    DeviceArray<float> of_top(8 * 6);
-    LogProbabilities(nullptr, logits.data(), 600, tokens.data(), 8, of_tokens.data(),
-                     {6, top.data(), of_top.data()});
+  const DeviceArray<ScoreRow> device_scores(scores);
+  ExpectDefectsSeen({.barriers = 8, .meetings = 3}, [&] {
+    DeviceArray<float> of_tokens(kRows);
+    DeviceArray<std::int32_t> top(kRows * ScoreRow::kMostTop);
+    DeviceArray<float> of_top(top.size());
+    LogProbabilities(nullptr, {logits.data(), 600}, device_scores.data(), kRows, nullptr,
+                     {of_tokens.data(), top.data(), of_top.data()});
     Bytes out = BytesOf(of_tokens.Read());
     for (const Bytes& more : {BytesOf(top.Read()), BytesOf(of_top.Read())})
       out.insert(out.end(), more.begin(), more.end());

@@ -18,7 +18,9 @@ class DeviceArray {
       : count_(count), memory_(static_cast<T*>(Allocate(count * sizeof(T)))) {
     EXPECT_NE(memory_, nullptr);
   }
-  DeviceArray(const std::vector<T>& values) : DeviceArray(values.size()) {  // NOLINT: the same
+  DeviceArray(const std::vector<T>& values)  // NOLINT: the same
+      : DeviceArray(std::span<const T>(values)) {}
+  explicit DeviceArray(std::span<const T> values) : DeviceArray(values.size()) {
     CopyToDevice(memory_, values.data(), count_ * sizeof(T), nullptr);
     Synchronize(nullptr);
   }

@@ -41,7 +41,6 @@ def attend(arguments):
 
 # Of each kernel: threads of a block, and the most bytes of shared memory that its launch asks for.
 LAUNCHES = {
-    "ArgmaxKernel": (512, None),
     "AttendKernel": (128, attend),
     "ChoosePagesKernel": (256, None),
     "CopySlotsKernel": (64, None),

@@ -174,33 +174,5 @@ TEST(Rows, GatesOfTheGreatestArgumentsAreNotNaN) {
   EXPECT_THAT(RunGate(GateFunction::kSilu, gate, {1, 1, 1}), ElementsAre(0.0F, 0.0F, 200.0F));
 }
 
-std::int32_t RunArgmax(const Row& x) {
-  const DeviceArray<float> in(x);
-  DeviceArray<std::int32_t> out(1);
-  Argmax(nullptr, in.data(), 1, static_cast<std::int32_t>(x.size()), out.data());
-  return out.Read()[0];
-}
-
-TEST(Rows, ArgmaxIsTheFirstOfTheGreatest) {
-  for (const int cols : {1, 2, 31, 511, 512, 513, 5000}) {
-    Row x = RandomRows(1, cols, 14)[0];
-    EXPECT_EQ(RunArgmax(x), std::ranges::max_element(x) - x.begin()) << cols;
-    x[cols / 2] = 1e9F;
-    x[cols - 1] = 1e9F;
-    EXPECT_EQ(RunArgmax(x), cols / 2);
-  }
-  EXPECT_EQ(RunArgmax(Row(700, -3.0F)), 0);
-}
-
-TEST(Rows, ArgmaxOfWhatIsNotFiniteIsNone) {
-  for (const float bad : {kInfinity, -kInfinity, kNaN}) {
-    for (const int at : {0, 600, 1999}) {
-      Row x = RandomRows(1, 2000, 15)[0];
-      x[at] = bad;
-      EXPECT_EQ(RunArgmax(x), -1);
-    }
-  }
-}
-
 }  // namespace
 }  // namespace banyan::kernels::cuda::testing

@@ -4,16 +4,14 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <map>
 #include <random>
-#include <string>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/cuda/sampling.h"
+#include "model/device_answers.h"
 #include "model/log_probabilities.h"
-#include "model/philox.h"
 #include "model/sampler.h"
 #include "tests/cuda/device_array.h"
 #include "tests/cuda/rig.h"
@@ -26,14 +24,16 @@ struct Draw {
   SamplingParams sampling{};
   std::vector<TokenId> context{};
   std::int64_t prompt_tokens = 0;
-  std::vector<banyan::TokenBias> biases{};
+  std::vector<TokenBias> biases{};
   std::vector<TokenId> forbidden{};
   std::vector<std::uint64_t> mask{};
   std::int64_t position = 0;  // of the drawn token
 
+  // Views this.
   Sequence ToSequence() const {
     Sequence out;
     out.first_position = position;
+    out.logits = Logits::kSampleLast;
     out.sampling = sampling;
     out.context = context;
     out.prompt_tokens = prompt_tokens;
@@ -42,82 +42,34 @@ struct Draw {
     out.token_mask = mask;
     return out;
   }
-  double Uniform() const {
-    const auto at = static_cast<std::uint64_t>(position);
-    return model::UniformFrom(model::Philox(
-        {static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(at >> 32), sampling.choice, 0},
-        {static_cast<std::uint32_t>(sampling.seed),
-         static_cast<std::uint32_t>(sampling.seed >> 32)}));
-  }
-};
-
-// The lists of all rows, one after another.
-class Lists {
- public:
-  SampleRow Add(const Draw& asked) {
-    const SamplingParams& params = asked.sampling;
-    SampleRow row{.uniform = asked.Uniform(),
-                  .temperature = params.temperature,
-                  .top_k = params.top_k,
-                  .top_p = params.top_p,
-                  .min_p = params.min_p,
-                  .repetition = params.repetition_penalty,
-                  .presence = params.presence_penalty,
-                  .frequency = params.frequency_penalty};
-    if (!asked.mask.empty()) {
-      row.mask = static_cast<std::int32_t>(masks_.size() / asked.mask.size());
-      masks_.insert(masks_.end(), asked.mask.begin(), asked.mask.end());
-    }
-    row.forbidden = Append(forbidden_, asked.forbidden);
-    std::vector<TokenBias> biases;
-    for (const banyan::TokenBias& bias : asked.biases) biases.push_back({bias.token, bias.bias});
-    row.biases = Append(biases_, biases);
-    std::map<TokenId, std::int32_t> counted;
-    for (std::size_t i = 0; i < asked.context.size(); ++i)
-      counted[asked.context[i]] += static_cast<std::int64_t>(i) < asked.prompt_tokens ? 0 : 1;
-    std::vector<TokenUse> uses;
-    for (const auto& [token, in_answer] : counted) uses.push_back({token, in_answer});
-    row.uses = Append(uses_, uses);
-    return row;
-  }
-
-  std::vector<std::int32_t> Sample(const Rows& logits, const std::vector<SampleRow>& rows) const {
-    const auto vocabulary = static_cast<std::int32_t>(logits[0].size());
-    const DeviceArray<float> device_logits(Flat(logits));
-    const DeviceArray<SampleRow> device_rows(rows);
-    const DeviceArray<std::uint64_t> masks(masks_);
-    const DeviceArray<std::int32_t> forbidden(forbidden_);
-    const DeviceArray<TokenBias> biases(biases_);
-    const DeviceArray<TokenUse> uses(uses_);
-    DeviceArray<float> adjusted(device_logits.size());
-    DeviceArray<std::int32_t> tokens(rows.size());
-    cuda::Sample(nullptr, device_logits.data(), vocabulary, device_rows.data(),
-                 static_cast<std::int32_t>(rows.size()),
-                 {masks.data(), forbidden.data(), biases.data(), uses.data()}, adjusted.data(),
-                 tokens.data());
-    return tokens.Read();
-  }
-
- private:
-  template <class T, class From>
-  static ListPart Append(std::vector<T>& to, const From& from) {
-    const ListPart part{static_cast<std::int32_t>(to.size()),
-                        static_cast<std::int32_t>(from.size())};
-    to.insert(to.end(), from.begin(), from.end());
-    return part;
-  }
-
-  std::vector<std::uint64_t> masks_;
-  std::vector<std::int32_t> forbidden_;
-  std::vector<TokenBias> biases_;
-  std::vector<TokenUse> uses_;
 };
 
 std::vector<std::int32_t> OnTheDevice(const Rows& logits, const std::vector<Draw>& asked) {
-  Lists lists;
-  std::vector<SampleRow> rows;
-  for (const Draw& a : asked) rows.push_back(lists.Add(a));
-  return lists.Sample(logits, rows);
+  const auto vocabulary = static_cast<std::int32_t>(logits[0].size());
+  Batch batch;
+  std::vector<model::LogitRow> rows;
+  const TokenId none[] = {0};
+  for (const Draw& a : asked) {
+    rows.push_back({.sequence = batch.sequences.size()});
+    batch.sequences.push_back(a.ToSequence());
+    batch.sequences.back().tokens = none;
+    batch.sequences.back().first_position -= 1;
+  }
+  model::DeviceAnswers answers(vocabulary);
+  const SamplingWork work = answers.Ask(batch, rows);
+  const DeviceArray<float> device_logits(Flat(logits));
+  const DeviceArray<SampleRow> draws(work.draws);
+  const DeviceArray<std::uint64_t> masks(work.masks);
+  const DeviceArray<std::int32_t> forbidden(work.forbidden);
+  const DeviceArray<TokenBias> biases(work.biases);
+  const DeviceArray<TokenUse> uses(work.uses);
+  DeviceArray<float> adjusted(device_logits.size());
+  DeviceArray<std::int32_t> tokens(rows.size());
+  cuda::Sample(nullptr, {device_logits.data(), vocabulary}, draws.data(),
+               static_cast<std::int32_t>(rows.size()),
+               {masks.data(), forbidden.data(), biases.data(), uses.data()}, adjusted.data(),
+               tokens.data());
+  return tokens.Read();
 }
 
 std::vector<std::int32_t> OnTheCpu(const Rows& logits, const std::vector<Draw>& asked) {
@@ -174,6 +126,21 @@ TEST(DeviceSampling, GivesTheCpusTokens) {
   }
 }
 
+std::int32_t GreedyToken(const Row& logits) {
+  return OnTheDevice({logits}, {{.sampling = {.temperature = 0}}})[0];
+}
+
+TEST(DeviceSampling, GreedyIsTheFirstOfTheGreatest) {
+  for (const int vocabulary : {1, 2, 31, 511, 512, 513, 5000}) {
+    Row logits = RandomRows(1, vocabulary, 14)[0];
+    EXPECT_EQ(GreedyToken(logits), std::ranges::max_element(logits) - logits.begin());
+    logits[vocabulary / 2] = 1e9F;
+    logits[vocabulary - 1] = 1e9F;
+    EXPECT_EQ(GreedyToken(logits), vocabulary / 2);
+  }
+  EXPECT_EQ(GreedyToken(Row(700, -3.0F)), 0);
+}
+
 TEST(DeviceSampling, HeedsMasksForbiddenTokensAndBiases) {
   constexpr int kVocabulary = 130;
   const Rows logits = RandomRows(40, kVocabulary, 1);
@@ -209,12 +176,12 @@ TEST(DeviceSampling, TokensAreDrawnAsOftenAsTheyWeigh) {
 }
 
 TEST(DeviceSampling, ARowWithoutAnswerSaysWhy) {
-  Rows logits = RandomRows(4, 70, 3);
-  logits[1][69] = std::numeric_limits<float>::quiet_NaN();
+  Rows logits = RandomRows(4, 2000, 3);
+  logits[1][1999] = std::numeric_limits<float>::quiet_NaN();
   logits[2][3] = -std::numeric_limits<float>::infinity();
   std::vector<Draw> asked(4);
   asked[2].sampling.temperature = 0;
-  asked[3].mask = {0, 0};
+  asked[3].mask.resize(32);
   const auto tokens = OnTheDevice(logits, asked);
   EXPECT_GE(tokens[0], 0);
   EXPECT_EQ(tokens[1], kNotFinite);
@@ -230,35 +197,56 @@ TEST(DeviceSampling, ATokenDoesNotDependOnOtherRows) {
   for (int i = 0; i < 6; ++i) EXPECT_EQ(OnTheDevice({logits[i]}, {asked[i]})[0], together[i]);
 }
 
+// Given tokens and drawn ones, with and without alternatives, of rows in any order.
 TEST(DeviceLogProbabilities, AreTheCpus) {
   for (const int vocabulary : {1, 20, 700}) {
     Rows logits = RandomRows(5, vocabulary, 5, 4.0F);
     for (float& x : logits[1]) x = std::round(x);  // ties
     for (float& x : logits[2]) x *= 1e30F;
-    const std::int32_t each = std::min(vocabulary, RankedTokens::kMost);
-    std::vector<std::int32_t> tokens;
-    for (int row = 0; row < 5; ++row) tokens.push_back(row * 131 % vocabulary);
+    const std::vector<std::int32_t> drawn = {vocabulary / 2, vocabulary - 1};
+    std::vector<ScoreRow> scores;
+    for (int row = 4; row >= 0; --row) {
+      const std::int32_t token = row < 2 ? ~row : row * 131 % vocabulary;
+      scores.push_back({row, token, row == 3 ? 0 : std::min(vocabulary, ScoreRow::kMostTop - row)});
+    }
     const DeviceArray<float> device_logits(Flat(logits));
-    const DeviceArray<std::int32_t> device_tokens(tokens);
+    const DeviceArray<ScoreRow> device_scores(scores);
+    const DeviceArray<std::int32_t> device_drawn(drawn);
     DeviceArray<float> of_tokens(5);
-    DeviceArray<std::int32_t> top(5 * static_cast<std::size_t>(each));
+    DeviceArray<std::int32_t> top(5 * ScoreRow::kMostTop);
     DeviceArray<float> of_top(top.size());
-    LogProbabilities(nullptr, device_logits.data(), vocabulary, device_tokens.data(), 5,
-                     of_tokens.data(), {each, top.data(), of_top.data()});
+    LogProbabilities(nullptr, {device_logits.data(), vocabulary}, device_scores.data(), 5,
+                     device_drawn.data(), {of_tokens.data(), top.data(), of_top.data()});
     model::LogProbabilities cpu;
-    for (int row = 0; row < 5; ++row) {
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+      const auto& [row, asked, count] = scores[i];
+      const std::int32_t token = asked >= 0 ? asked : drawn[~asked];
       cpu.Read(logits[row]);
       const auto near = [](float x) { return 1e-6F * std::max(1.0F, std::fabs(x)); };
-      EXPECT_NEAR(of_tokens.Read()[row], cpu.Of(tokens[row]), near(cpu.Of(tokens[row])));
+      EXPECT_NEAR(of_tokens.Read()[i], cpu.Of(token), near(cpu.Of(token)));
       std::vector<TokenLogprob> expected;
-      cpu.Top(each, expected);
-      for (std::int32_t i = 0; i < each; ++i) {
-        EXPECT_EQ(top.Read()[row * each + i], expected[i].token);
-        EXPECT_NEAR(of_top.Read()[row * each + i], expected[i].log_probability,
-                    near(expected[i].log_probability));
+      cpu.Top(count, expected);
+      for (std::int32_t n = 0; n < count; ++n) {
+        EXPECT_EQ(top.Read()[i * ScoreRow::kMostTop + n], expected[n].token);
+        EXPECT_NEAR(of_top.Read()[i * ScoreRow::kMostTop + n], expected[n].log_probability,
+                    near(expected[n].log_probability));
       }
     }
   }
+}
+
+TEST(DeviceLogProbabilities, ThereIsNoneWhereALogitIsNotFiniteOrNoTokenWasDrawn) {
+  Rows logits = RandomRows(2, 600, 6);
+  logits[1][599] = -std::numeric_limits<float>::infinity();
+  const DeviceArray<float> device_logits(Flat(logits));
+  const DeviceArray<ScoreRow> scores(std::vector<ScoreRow>{{0, 3}, {1, 3}, {0, ~0}});
+  const DeviceArray<std::int32_t> drawn(std::vector<std::int32_t>{kNoneAllowed});
+  DeviceArray<float> of_tokens(3);
+  LogProbabilities(nullptr, {device_logits.data(), 600}, scores.data(), 3, drawn.data(),
+                   {.log_probabilities = of_tokens.data()});
+  EXPECT_LE(of_tokens.Read()[0], 0.0F);
+  EXPECT_EQ(of_tokens.Read()[1], std::numeric_limits<float>::infinity());
+  EXPECT_EQ(of_tokens.Read()[2], std::numeric_limits<float>::infinity());
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ NARROW = {
     "radix": {"prefix_cache.h"},
     "scheduler": {"scheduler.h", "inbox.h", "token_stream.h", "policies/policy.h"},
     "model": {"model.h", "batch.h", "kv_pool.h"},
-    "kernels": {"backend.h", "bounds_bytes.h", "key_window.h", "kv_compaction.h", "page_choice.h", "kv_shape.h", "tensor.h", "cpu/backend.h", "cpu/processors.h",
+    "kernels": {"backend.h", "bounds_bytes.h", "key_window.h", "kv_compaction.h", "page_choice.h", "kv_shape.h", "sampling.h", "tensor.h", "cpu/backend.h", "cpu/processors.h",
                 "cpu/streaming_read.h", "cuda/backend.h"},
     "server": set(),
 }
