@@ -97,7 +97,7 @@ def refused(model, *arguments):
 @pytest.mark.parametrize("arguments,named", [
     (("--device", "1"), "there is no device 1"),
     (("--device", "-1"), "--device"),
-    (("--kv-dtype", "int4"), "no pages in int4 (use f16"),
+    (("--kv-dtype", "int4"), "pages in int4 take heads of a multiple of 32 numbers, and these have 8"),
     (("--kv-memory", "64GiB"), "KV pool"),
 ], ids=" ".join)
 def test_what_cannot_be_is_one_clear_line(tiny, arguments, named):
