@@ -40,7 +40,7 @@ void AttentionPlan::Make(std::span<const RowRun> runs, const KvShape& shape, std
     Require(run.first_row == static_cast<std::int32_t>(rows.size()), "runs follow each other");
     Require(window == 0 || !run.window.is_bounded(), "layer or run has a window");
     Require(window == 0 || (run.compacted == 0 && !run.choice.is_made()),
-            "where a layer has a window runs see all its slots");
+            "where a layer has a window runs see all their slots");
     Require(!seals || (run.compacted == 0 && !run.choice.is_made()),
             "a run on sealed pages sees all its slots");
     Require(!seals || (0 <= run.open_page && run.open_page < shape.open_pages),

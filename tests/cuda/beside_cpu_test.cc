@@ -297,7 +297,7 @@ TEST(PageGapsDeathTest, RunsAreChecked) {
   EXPECT_DEATH(Attend({0, 1, 20, pages, {.window = 4}}, 8), "layer or run has a window");
   EXPECT_DEATH(Attend({0, 1, 8, pages, {.window = 4, .sinks = 4}}, 0, false), "knows the rope");
   EXPECT_DEATH(Attend({.rows = 1, .first_position = 20, .pages = pages, .compacted = 3}, 8),
-               "sees all its slots where its layer has a window");
+               "where a layer has a window runs see all their slots");
 }
 
 TEST(SealedPagesDeathTest, HaveOpenOnesBesideThemAndAreSharedWhole) {

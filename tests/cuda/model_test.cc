@@ -39,7 +39,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"LlamaInt8Pages", {}, {KvFormat::kInt8, 0.25, 3}},
         Case{"LlamaFp8Pages", {}, {KvFormat::kFp8, 0.2, 3}},
         Case{"LlamaBf16Pages", {}, {KvFormat::kBf16}},
-        Case{"LlamaInt4Pages", {.head_dim = 32, .rope_dims = 32}, {KvFormat::kInt4, 0.25, 3}},
+        Case{"LlamaInt4Pages", {.head_dim = 32, .rope_dims = 32}, {KvFormat::kInt4, 0.4, 1}},
         Case{"LlamaStreaming", {}, {.window = kStreaming}},
         Case{"LlamaInt8Streaming", {}, {KvFormat::kInt8, 0.25, 3, kStreaming}},
         Case{"SmolLm2",
