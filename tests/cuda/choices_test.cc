@@ -6,8 +6,6 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
-#include <numeric>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +14,7 @@
 #include "gtest/gtest.h"
 #include "tests/cuda/both_backends.h"
 #include "tests/cuda/rig.h"
+#include "tests/kernels/tokens.h"
 
 namespace banyan::kernels::testing {
 namespace {
@@ -36,31 +35,11 @@ using Table = std::vector<std::int32_t>;
 
 constexpr int kPages = 18;
 
-// One sequence's queries, keys and values, by position.
-struct Tokens {
-  Tokens(const Kind& kind, int count, std::uint32_t seed)
-      : q(HalfRows(count, kind.heads * kind.head_dim, seed)),
-        k(HalfRows(count, kind.kv_heads * kind.head_dim, seed + 1)),
-        v(HalfRows(count, kind.kv_heads * kind.head_dim, seed + 2)) {}
-  Rows q;
-  Rows k;
-  Rows v;
-};
-
-Table ShuffledPages(std::uint32_t seed) {
-  Table pages(kPages);
-  std::iota(pages.begin(), pages.end(), 0);
-  std::shuffle(pages.begin(), pages.end(), std::mt19937(seed));
-  return pages;
+Tokens TokensOf(const Kind& kind, int count, std::uint32_t seed) {
+  return {kind, count, seed, HalfRows};
 }
 
-struct Part {
-  const Tokens* tokens;
-  int first;
-  int count;
-  const Table* table;
-  PageChoice choice{};
-};
+Table ShuffledTable(std::uint32_t seed) { return ShuffledPages(kPages, seed); }
 
 // Two layers with the same queries, keys and values.
 template <class B>
@@ -72,30 +51,15 @@ class Stage {
   }
 
   // What the rows of all parts attend to in both layers of a step, part after part.
-  std::vector<Rows> Step(const std::vector<Part>& parts) {
-    Rows q;
-    Rows k;
-    Rows v;
-    std::vector<RowRun> runs;
-    for (const Part& part : parts) {
-      runs.push_back({.first_row = static_cast<std::int32_t>(q.size()),
-                      .rows = part.count,
-                      .first_position = part.first,
-                      .pages = *part.table,
-                      .choice = part.choice});
-      for (int i = part.first; i < part.first + part.count; ++i) {
-        q.push_back(part.tokens->q[i]);
-        k.push_back(part.tokens->k[i]);
-        v.push_back(part.tokens->v[i]);
-      }
-    }
+  std::vector<Rows> Step(const std::vector<StepPart>& parts) {
+    const StepRows rows(parts);
     std::vector<Rows> out;
     for (const std::int32_t layer : {0, 1}) {
-      auto q_rows = Load(*backend_, q);
-      auto k_rows = Load(*backend_, k);
-      const auto v_rows = Load(*backend_, v);
-      backend_->RopeAndStore(q_rows, k_rows, v_rows, Rope{}, runs, layer);
-      out.push_back(Attended(*backend_, q_rows, {.scale = 0.25F}, runs, layer));
+      auto q_rows = Load(*backend_, rows.q);
+      auto k_rows = Load(*backend_, rows.k);
+      const auto v_rows = Load(*backend_, rows.v);
+      backend_->RopeAndStore(q_rows, k_rows, v_rows, Rope{}, rows.runs, layer);
+      out.push_back(Attended(*backend_, q_rows, {.scale = 0.25F}, rows.runs, layer));
     }
     return out;
   }
@@ -143,15 +107,15 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_P(Choices, AreTheCpus) {
   const Kind kind = GetParam();
   const int count = (kPages - 1) * kind.page_size;
-  const Tokens tokens(kind, count + 1, 1);
-  const Table table = ShuffledPages(1);
+  const Tokens tokens = TokensOf(kind, count + 1, 1);
+  const Table table = ShuffledTable(1);
   for (const int pages : {1, 2, 6}) {
     const PageChoice choice{.pages = pages, .dense_layers = 1};
     auto cuda = OnCuda(kind);
     auto cpu = OnCpu(kind);
     int first = 0;
     for (const int rows : {count / 2, 3, count - count / 2 - 3, 1}) {
-      const std::vector<Part> parts = {{&tokens, first, rows, &table, choice}};
+      const std::vector<StepPart> parts = {{&tokens, first, rows, &table, choice}};
       ExpectNear(cuda.Step(parts), cpu.Step(parts));
       first += rows;
     }
@@ -162,8 +126,8 @@ TEST_P(Choices, AreTheCpus) {
 TEST_P(Choices, OfOtherPagesAreSeen) {
   const Kind kind = GetParam();
   const int count = kPages * kind.page_size;
-  const Tokens tokens(kind, count, 2);
-  const Table table = ShuffledPages(2);
+  const Tokens tokens = TokensOf(kind, count, 2);
+  const Table table = ShuffledTable(2);
   auto cuda = OnCuda(kind);
   cuda.Step({{&tokens, 0, count - 1, &table}});
   const auto last = [&](const PageChoice& choice) {
@@ -179,8 +143,8 @@ TEST_P(Choices, OfOtherPagesAreSeen) {
 TEST_P(Choices, OfAllPagesHaveTheBitsOfNone) {
   const Kind kind = GetParam();
   const int count = 10 * kind.page_size;
-  const Tokens tokens(kind, count, 3);
-  const Table table = ShuffledPages(3);
+  const Tokens tokens = TokensOf(kind, count, 3);
+  const Table table = ShuffledTable(3);
   const std::vector<Rows> exact = OnCuda(kind).Step({{&tokens, 0, count, &table}});
   EXPECT_EQ(OnCuda(kind).Step({{&tokens, 0, count, &table, {.pages = 10}}}), exact);
 }
@@ -189,9 +153,9 @@ TEST_P(Choices, OfAllPagesHaveTheBitsOfNone) {
 TEST_P(Choices, BitsAreARowsOwn) {
   const Kind kind = GetParam();
   const int count = 8 * kind.page_size;
-  const Tokens a(kind, count, 4);
-  const Tokens b(kind, count, 5);
-  const Table table = ShuffledPages(4);
+  const Tokens a = TokensOf(kind, count, 4);
+  const Tokens b = TokensOf(kind, count, 5);
+  const Table table = ShuffledTable(4);
   const Table other(table.begin() + 9, table.end());
   const PageChoice three{.pages = 3};
   const PageChoice four{.pages = 4, .dense_layers = 1};
@@ -217,9 +181,9 @@ TEST_P(Choices, BitsAreARowsOwn) {
 TEST_P(Choices, AreOfWhatPagesHoldNow) {
   const Kind kind = GetParam();
   const int count = 12 * kind.page_size;
-  const Tokens before(kind, count, 8);
-  const Tokens now(kind, count, 9);
-  const Table table = ShuffledPages(8);
+  const Tokens before = TokensOf(kind, count, 8);
+  const Tokens now = TokensOf(kind, count, 9);
+  const Table table = ShuffledTable(8);
   const PageChoice choice{.pages = 3};
   const auto last = [&](auto& stage) { return stage.Step({{&now, count - 1, 1, &table, choice}}); };
   auto clean = OnCuda(kind);
@@ -256,9 +220,9 @@ TEST_P(Choices, AreOfWhatPagesHoldNow) {
 
 TEST(OddChoices, WhatIsNotFiniteReachesWhoSeesIt) {
   const Kind kind{};
-  Tokens tokens(kind, 130, 11);
+  Tokens tokens = TokensOf(kind, 130, 11);
   tokens.k[20][3] = std::numeric_limits<float>::quiet_NaN();
-  const Table table = ShuffledPages(11);
+  const Table table = ShuffledTable(11);
   auto cuda = OnCuda(kind);
   cuda.Step({{&tokens, 0, 129, &table}});
   const Row row = cuda.Step({{&tokens, 129, 1, &table, {.pages = 3}}})[1][0];

@@ -49,41 +49,19 @@ class Stage {
         {kLayers, kind.kv_heads, kind.head_dim, kind.page_size, kPages, kind.format}));
   }
 
-  struct Part {
-    const Tokens* tokens;
-    int first;
-    int count;
-    const Table* table;
-    PageChoice choice{};
-  };
   // What the rows of all parts attend to in one layer, in one step, part after part.
-  Rows Step(const std::vector<Part>& parts, int layer = 1) {
-    Rows q;
-    Rows k;
-    Rows v;
-    std::vector<RowRun> runs;
-    for (const Part& part : parts) {
-      runs.push_back({.first_row = static_cast<std::int32_t>(q.size()),
-                      .rows = part.count,
-                      .first_position = part.first,
-                      .pages = *part.table,
-                      .choice = part.choice});
-      for (int i = part.first; i < part.first + part.count; ++i) {
-        q.push_back(part.tokens->q[i]);
-        k.push_back(part.tokens->k[i]);
-        v.push_back(part.tokens->v[i]);
-      }
-    }
-    CpuBackend::Activations q_rows = rig_.Load(q);
-    CpuBackend::Activations k_rows = rig_.Load(k);
-    const CpuBackend::Activations v_rows = rig_.Load(v);
+  Rows Step(const std::vector<StepPart>& parts, int layer = 1) {
+    const StepRows rows(parts);
+    CpuBackend::Activations q_rows = rig_.Load(rows.q);
+    CpuBackend::Activations k_rows = rig_.Load(rows.k);
+    const CpuBackend::Activations v_rows = rig_.Load(rows.v);
     const Rope none{};
-    rig_.backend->RopeAndStore(q_rows, k_rows, v_rows, none, runs, layer);
-    CpuBackend::Input out = rig_.backend->MakeInput(static_cast<int>(q.size()), q_rows.cols());
-    rig_.backend->Attend(q_rows, {.scale = Scale()}, runs, layer, out);
-    return rig_.Floats(out, static_cast<int>(q.size()));
+    rig_.backend->RopeAndStore(q_rows, k_rows, v_rows, none, rows.runs, layer);
+    CpuBackend::Input out = rig_.backend->MakeInput(static_cast<int>(rows.q.size()), q_rows.cols());
+    rig_.backend->Attend(q_rows, {.scale = Scale()}, rows.runs, layer, out);
+    return rig_.Floats(out, static_cast<int>(rows.q.size()));
   }
-  Rows Step(const Part& part) { return Step(std::vector<Part>{part}); }
+  Rows Step(const StepPart& part) { return Step(std::vector<StepPart>{part}); }
 
   float Scale() const { return 1.0F / std::sqrt(static_cast<float>(kind_.head_dim)); }
   CpuBackend& backend() { return *rig_.backend; }
